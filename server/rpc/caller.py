@@ -1,0 +1,17 @@
+"""What the RPC layer needs to know of whoever calls."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+
+class Caller(Protocol):
+    """The player that a valid token stands for."""
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """What the token may be used for: `read`, `play`, `account`."""
+        ...
+
+
+Authenticate: TypeAlias = Callable[[str], Awaitable[Caller | None]]
+"""Find whom a token stands for, None if nobody; raises `Unavailable` while the store can't tell. It must end in time."""

@@ -1,0 +1,86 @@
+"""JSON-RPC's envelope: requests in, answers and notifications out.
+
+An id is kept as the JSON text it came as and put back unchanged, so that no number is rounded on the way. Params
+stay undecoded until the method is known. Answers are put together around results that are encoded already.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+from server.rpc.errors import RpcError
+
+NULL: Final = "null"
+"""The id of an answer to something that had none that could be read."""
+
+NO_ID: Final = ""
+"""The id text of a notification."""
+
+_ABSENT: Final = msgspec.Raw(b"")
+_NO_PARAMS: Final = msgspec.Raw(b"{}")
+_ID_BEGINS: Final = frozenset('"-0123456789n')
+
+
+# Neither field can lead back to the request, so the garbage collector need not look at it.
+class Request(msgspec.Struct, gc=False):
+    """A request, or a notification if it has no id. What `params` and `id` are is not checked yet."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: msgspec.Raw = _ABSENT
+    params: msgspec.Raw = _NO_PARAMS
+
+
+class _Identified(msgspec.Struct):
+    id: msgspec.Raw = _ABSENT
+
+
+decode_message: Final = msgspec.json.Decoder(Request | list[msgspec.Raw]).decode
+"""Decode a frame, a single request or the members of a batch; raises msgspec's errors."""
+
+decode_request: Final = msgspec.json.Decoder(Request).decode
+"""Decode a member of a batch; raises msgspec's errors."""
+
+_decode_identified: Final = msgspec.json.Decoder(_Identified).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def id_text(raw: msgspec.Raw) -> str | None:
+    """Return the JSON text of an id, `NO_ID` where there is none, and None if it is neither text, number nor null."""
+    text = str(raw, "utf-8")
+    return text if not text or text[0] in _ID_BEGINS else None
+
+
+def salvage_id(text: str | msgspec.Raw) -> str:
+    """Return the id to answer something with that is JSON but no request: its own if it has a valid one."""
+    try:
+        return id_text(_decode_identified(text).id) or NULL
+    except msgspec.ValidationError:
+        return NULL
+
+
+def is_json(text: str) -> bool:
+    """Whether `text` is JSON; that it is not too deep is for the caller to check."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def result_answer(ident: str, result: object) -> str:
+    """Return the answer to the request with the id text `ident`; `result` is a Raw or whatever msgspec encodes."""
+    encoded = result if type(result) is msgspec.Raw else _encode(result)
+    return f'{{"jsonrpc":"2.0","id":{ident},"result":{str(encoded, "utf-8")}}}'
+
+
+def error_answer(ident: str, error: RpcError) -> str:
+    """Return the answer that refuses the request with the id text `ident`."""
+    encoded = _encode({"code": error.code, "message": error.message, "data": error.data()})
+    return f'{{"jsonrpc":"2.0","id":{ident},"error":{encoded.decode()}}}'
+
+
+def notification(method: str, params: object) -> str:
+    """Return an event for clients; `params` is a Raw or whatever msgspec encodes."""
+    encoded = params if type(params) is msgspec.Raw else _encode(params)
+    return f'{{"jsonrpc":"2.0","method":"{method}","params":{str(encoded, "utf-8")}}}'

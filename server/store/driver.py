@@ -1,0 +1,60 @@
+"""The one place that talks to asyncpg itself, which brings no types of its own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, cast
+
+import asyncpg
+
+APPLICATION_NAME: Final = "patience-arena"
+"""How our connections show in `pg_stat_activity`."""
+
+
+class DriverConnection(Protocol):
+    """As much of `asyncpg.Connection` as we use."""
+
+    async def execute(self, query: str, *args: object) -> str:
+        """Run a statement and give its status message."""
+        ...
+
+    async def fetchval(self, query: str, *args: object) -> object:
+        """Run a statement (prepared once per connection) and give the first value of its first row."""
+        ...
+
+    def is_closed(self) -> bool:
+        """Whether either side has closed the connection, as far as the socket tells; asks nobody."""
+        ...
+
+    async def close(self) -> None:
+        """Say goodbye and close; waits for a command under way."""
+        ...
+
+    def terminate(self) -> None:
+        """Close at once and wait for nothing."""
+        ...
+
+
+# asyncpg brings no types.
+_connect = cast("Callable[..., Awaitable[DriverConnection]]", asyncpg.connect)
+
+
+async def connect(database_url: str, seconds: float) -> DriverConnection:
+    """Open a connection; `database_url` is `postgresql://…` or `postgres://…` with libpq's parameters.
+
+    `seconds` bounds connecting, and every command from then on, which the server enforces too.
+    Raises what asyncpg raises: see `server.store.errors.store_errors`.
+    """
+    milliseconds = str(round(seconds * 1000))
+    async with asyncio.timeout(seconds):
+        return await _connect(
+            database_url,
+            command_timeout=seconds,
+            server_settings={
+                "application_name": APPLICATION_NAME,
+                # For the case in which it is we who are gone, or stopped in the middle of a transaction.
+                "statement_timeout": milliseconds,
+                "idle_in_transaction_session_timeout": milliseconds,
+                # Our statements are short: compiling one costs more than running it.
+                "jit": "off",
+            },
+        )

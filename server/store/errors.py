@@ -1,0 +1,97 @@
+"""What can go wrong with the store, and how a database that is away is told from a mistake of ours.
+
+StoreError
+├── StoreUnavailable    the database is away or overloaded; the same call may be made again
+└── MigrationError      the database's schema and this program don't fit together
+"""
+
+import contextlib
+from collections.abc import Generator
+from typing import Final
+
+import asyncpg
+from sqlalchemy import exc
+
+
+class StoreError(Exception):
+    """The root of the store's errors; `kind` is stable."""
+
+    kind = "store"
+
+
+class StoreUnavailable(StoreError):  # noqa: N818  It names a state of things, as the protocol does.
+    """The database could not be asked, or its answer was lost: a change may or may not have been made."""
+
+    kind = "unavailable"
+
+    def __init__(self, reason: str = "the database cannot be reached") -> None:
+        """`reason` is for the log: it names no host, statement or value."""
+        super().__init__(reason)
+
+
+class MigrationError(StoreError):
+    """The schema cannot be brought to this program's version; the text says why and what to do."""
+
+    kind = "migration"
+
+
+# SQLSTATEs (PostgreSQL manual, appendix A) that tell of the server's or the network's state, not of our
+# statement.
+_AWAY_CLASSES: Final = (
+    "08",  # connection exceptions
+    "40",  # the transaction was rolled back: a deadlock, a serialization failure
+    "53",  # out of memory, disk or connections
+    "58",  # the server's own I/O errors
+)
+_AWAY_STATES: Final = frozenset(
+    {
+        "25006",  # read only: the primary has become a standby
+        "25P03",  # idle in transaction for too long: we were stopped in the middle
+        "25P04",  # transaction timeout
+        "55P03",  # a lock could not be had in time
+        "57014",  # cancelled, or out of time
+        "57P01",  # the server is shutting down, or an administrator has ended the connection
+        "57P02",  # the server is recovering from a crash
+        "57P03",  # the server is starting up
+        "57P05",  # idle for too long
+    }
+)
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    if isinstance(error, exc.DBAPIError) and error.orig is not None:
+        return error.orig
+    return error.__cause__
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error of asyncpg, SQLAlchemy or the operating system means that the database is away.
+
+    False for mistakes of ours: wrong statements, values that don't fit, constraints that are broken.
+    """
+    while True:
+        if isinstance(error, StoreUnavailable | OSError | exc.TimeoutError | exc.DisconnectionError):
+            # The built-in TimeoutError is an OSError.
+            return True
+        sqlstate: object = getattr(error, "sqlstate", None)
+        if isinstance(sqlstate, str) and sqlstate:
+            return sqlstate in _AWAY_STATES or sqlstate.startswith(_AWAY_CLASSES)
+        if isinstance(error, asyncpg.InterfaceError) and "clos" in str(error):
+            # "connection is closed", "the underlying connection is closed", "connection was closed in the
+            # middle of …": asyncpg has no class of its own for these.
+            return True
+        cause = _cause(error)
+        if cause is None:
+            return False
+        error = cause
+
+
+@contextlib.contextmanager
+def store_errors() -> Generator[None]:
+    """Turn errors that mean "the database is away" into `StoreUnavailable`; all others pass through."""
+    try:
+        yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, exc.SQLAlchemyError, OSError) as error:
+        if is_away(error):
+            raise StoreUnavailable(type(error).__name__) from error
+        raise
