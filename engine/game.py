@@ -52,6 +52,14 @@ class Route(NamedTuple):
     """In which phases it is open; none named: in all."""
 
 
+class Uses(NamedTuple):
+    """A form of moves that the game has."""
+
+    form: Form
+    phases: tuple[str, ...] = ()
+    """In which phases; none named: in all."""
+
+
 class Step(NamedTuple):
     """A legal move, its piles looked up."""
 
@@ -78,9 +86,8 @@ class Game(ABC):
     layout: ClassVar[Layout]
     options_spec: ClassVar[tuple[Option, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = DEFAULT
-    forms: ClassVar[Mapping[Form, tuple[str, ...]]] = {}
-    """The forms of moves that the game has beside ``put``, whatever its options, and for each in which
-    phases it is open; none named: in all."""
+    uses: ClassVar[tuple[Uses, ...]] = ()
+    """The forms of moves that the game has beside ``a-b``, whatever its options."""
 
     choices: ClassVar[tuple[tuple[str, int], ...]] = ()
     """What may be chosen, as name and number."""
@@ -132,6 +139,7 @@ class Game(ABC):
 
     def settle(self, step: Step, table: Table, act: Act) -> None:
         """Do what follows from a move by itself; of a choice, all there is to do."""
+        return
 
     def draws(self) -> int:
         """Return how many cards a draw turns up."""
@@ -145,9 +153,9 @@ class Game(ABC):
         """Return what else a player may know and the piles don't show."""
         return {}
 
-    def won(self, table: Table) -> bool:
-        """Tell whether the goal is met."""
-        return self.score(table) == 52 * self.decks
+    def won(self, table: Table, score: int) -> bool:
+        """Tell whether the goal is met; ``score`` is the table's."""
+        return score == 52 * self.decks
 
     # What follows from that.
 
@@ -168,6 +176,12 @@ class Game(ABC):
     def sources(self) -> Sources:
         """The routes, worked out for the search for moves."""
         return Sources(self.layout, self.phases, [self._source(route) for route in self.routes()])
+
+    @cached_property
+    def forms(self) -> Mapping[Form, tuple[str, ...]]:
+        """The forms of moves that the game has, and for each the phases in which it is open."""
+        forms: dict[Form, tuple[str, ...]] = {use.form: use.phases or self.phases for use in self.uses}
+        return {"put": self.phases, **forms}
 
     @cached_property
     def leavers(self) -> frozenset[PileIndex]:
@@ -228,7 +242,6 @@ class Game(ABC):
             if form == "pair":
                 act(Shift(dst, self.layout.off, 1))
         self.settle(step, table, act)
-
 
 
 def deal_down(act: Act, table: Table, piles: Iterable[PileIndex]) -> None:

@@ -87,4 +87,3 @@ def patch(
         after: the same after it.
     """
     return pile_operations(layout, records) + head_operations(before, after)
-

@@ -1,7 +1,7 @@
 """One attempt at one deal."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 from engine.cards import Card
 from engine.check import Check
@@ -48,52 +48,43 @@ class Play:
     done: list[Played]
     """The moves in effect, the last one last."""
 
-    def __init__(self, game: Game, deck: Sequence[Card]) -> None:
-        """Deal a shuffled deck.
+    def __init__(self, game: Game, cards: Sequence[Card], table: Table | None = None) -> None:
+        """Deal a shuffled deck, or take up a position as if it had been dealt so.
 
         Args:
             game: the rules.
-            deck: all cards of the game's decks, the first to be dealt first.
+            cards: all cards of the game's decks, the first to be dealt first; of a position the names of
+                its face-down cards, pile by pile from the bottom.
+            table: the position, which becomes the play's own; None to deal.
         """
-        table = Table(game.layout, game.variables())
-        off = game.layout.off
-        backs = Backs(off + 1)
-        backs.lay(off, reversed(deck))
-        table.down[off] = len(deck)
-        self._start(game, table, backs)
-        game.deal(table, self._act)
-        self._look()
-
-    @classmethod
-    def at(cls, game: Game, table: Table, hidden: Sequence[Card]) -> "Play":
-        """Take up a position as if it had been dealt so.
-
-        Args:
-            game: the rules.
-            table: the position; it becomes the play's own.
-            hidden: the names of its face-down cards, pile by pile from the bottom.
-        """
-        play = cls.__new__(cls)
-        backs = Backs(game.layout.off + 1)
-        names = iter(hidden)
-        for pile, down in enumerate(table.down):
-            backs.lay(pile, [next(names) for _ in range(down)])
-        for key, value in game.variables().items():
-            table.vars.setdefault(key, value)
-        play._start(game, table, backs)
-        play._look()
-        return play
-
-    def _start(self, game: Game, table: Table, backs: Backs) -> None:
-        self.game, self.table, self._backs = game, table, backs
+        self.game = game
         self.seq = self.undos = 0
         self.done = []
         self._effects: list[Effect] = []
         self._records: list[Record] = []
+        self._backs = Backs(game.layout.off + 1)
+        if table is None:
+            self.table = Table(game.layout, game.variables())
+            self.table.down[game.layout.off] = len(cards)
+            self._backs.lay(game.layout.off, reversed(cards))
+            game.deal(self.table, self._act)
+        else:
+            self.table = table
+            names = iter(cards)
+            for pile, down in enumerate(table.down):
+                self._backs.lay(pile, [next(names) for _ in range(down)])
+            for key, value in game.variables().items():
+                table.vars.setdefault(key, value)
+        self._look()
+
+    @classmethod
+    def at(cls, game: Game, table: Table, hidden: Sequence[Card]) -> Self:
+        """Take up a position; ``hidden`` names its face-down cards, pile by pile from the bottom."""
+        return cls(game, hidden, table)
 
     def _look(self) -> None:
         """Look at the whole table anew."""
-        self._takers = Takers(self.game, self.table)
+        self._takers = Takers(self.table, self.game.wants, self.game.sources.targets)
         self._check = Check(self.table)
         self._judge()
 
@@ -127,7 +118,7 @@ class Play:
             if self.status != "playing":
                 raise PlayOver(self.status)
             raise IllegalMove(move, refusal(self.game, self.table, move))
-        self._effects, self._records = effects, records = [], []
+        effects, records = self._note()
         game, table = self.game, self.table
         game.play(game.step(move), table, self._act)
         self.done.append(Played(move, effects))
@@ -146,7 +137,7 @@ class Play:
         if not self.done:
             raise NothingToUndo("there is no move to take back")
         move, effects = self.done.pop()
-        self._effects, self._records = undone, records = [], []
+        undone, records = self._note()
         for effect in reversed(effects):
             self._act(effect.inverse())
         self.undos += 1
@@ -169,6 +160,11 @@ class Play:
         """Count the event that makes the seed known; nothing on the table changes."""
         self.seq += 1
 
+    def _note(self) -> tuple[list[Effect], list[Record]]:
+        """Begin to note what is done, and what is seen of it."""
+        self._effects, self._records = [], []
+        return self._effects, self._records
+
     def _act(self, effect: Effect) -> None:
         """Carry one effect out and note it."""
         self._effects.append(effect)
@@ -176,15 +172,16 @@ class Play:
 
     def _follow(self, effects: list[Effect]) -> None:
         """Bring up to date what depends on the piles that were touched, and judge the position."""
+        game = self.game
         touched: set[int] = set()
         for effect in effects:
             if isinstance(effect, Set):
-                if effect.key in self.game.wants_read:
-                    touched.update(range(self.game.layout.off))
+                if effect.key in game.wants_read:
+                    touched.update(range(game.layout.off))
             else:
                 touched.add(effect.src)
                 touched.add(effect.dst)
-        touched.discard(self.game.layout.off)
+        touched.discard(game.layout.off)
         self._takers.update(touched)
         self._check.update(touched)
         self.seq += 1
@@ -193,8 +190,8 @@ class Play:
     def _judge(self) -> None:
         """Find the score, the legal moves, and whether it is won or lost."""
         game, table = self.game, self.table
-        self.score = game.score(table)
-        if game.won(table):
+        self.score = score = game.score(table)
+        if game.won(table, score):
             self.status, self.legal = "won", []
             return
         legal = game.extra(table)

@@ -36,7 +36,7 @@ def _parse(game: Game, text: str) -> Move | None:
         move = Move.parse(text)
     except ValueError:
         return None
-    if move.form != "put" and move.form not in game.forms:
+    if move.form not in game.forms:
         return None
     if move.form == "choose" and (move.a, move.b) not in {(name, str(value)) for name, value in game.choices}:
         return None
@@ -45,8 +45,7 @@ def _parse(game: Game, text: str) -> Move | None:
 
 def _open(game: Game, table: Table, move: Move) -> bool:
     """Tell whether this phase has moves of this form."""
-    phases = game.forms[move.form]
-    return not phases or game.phase(table) in phases
+    return game.phase(table) in game.forms[move.form]
 
 
 def _no_draw(game: Game, table: Table) -> Reason:

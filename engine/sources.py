@@ -4,8 +4,8 @@
 piles that a move touched; `Sources` goes through the cards on offer and looks them up there.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from engine.building import Building
 from engine.cards import Card
@@ -25,18 +25,14 @@ class Source(NamedTuple):
     phases: tuple[str, ...]
 
 
-class Wanting(Protocol):
-    """Says which cards a pile takes."""
-
-    def wants(self, table: Table, pile: PileIndex) -> tuple[Card, ...]:
-        """Return the cards that a pile takes now."""
-        ...
+Wants: TypeAlias = Callable[[Table, PileIndex], tuple[Card, ...]]
+"""Says which cards a pile takes now."""
 
 
 class Takers:
     """Which piles take which card now."""
 
-    __slots__ = ("_game", "_table", "_wanted", "empty", "taken")
+    __slots__ = ("_table", "_targets", "_wanted", "_wants", "empty", "taken")
 
     taken: list[int]
     """For each card the piles that take it: bit ``p`` for pile ``p``."""
@@ -44,10 +40,11 @@ class Takers:
     empty: int
     """The piles without a card, as bits."""
 
-    def __init__(self, game: Wanting, table: Table) -> None:
-        """Ask about every pile of a table."""
-        self._game = game
+    def __init__(self, table: Table, wants: Wants, targets: frozenset[PileIndex]) -> None:
+        """Ask about every pile of a table that takes cards at all."""
         self._table = table
+        self._wants = wants
+        self._targets = targets
         self._wanted: list[tuple[Card, ...]] = [()] * table.layout.off
         self.taken = [0] * 52
         self.empty = 0
@@ -55,11 +52,11 @@ class Takers:
 
     def update(self, piles: Iterable[PileIndex]) -> None:
         """Ask again about these piles, which have changed."""
-        taken, wanted, table = self.taken, self._wanted, self._table
-        for pile in piles:
+        taken, wanted, wants, table = self.taken, self._wanted, self._wants, self._table
+        for pile in self._targets.intersection(piles):
             bit = 1 << pile
             was = wanted[pile]
-            now = self._game.wants(table, pile)
+            now = wants(table, pile)
             if now is not was:
                 for card in was:
                     taken[card] ^= bit
@@ -113,6 +110,7 @@ class Sources:
     def __init__(self, layout: Layout, phases: Sequence[str], sources: Sequence[Source]) -> None:
         """Work the routes out for every phase."""
         self._sources = sources
+        self.targets = frozenset(pile for source in sources for pile in source.dst)
         self._rows: dict[PileIndex, list[_Row]] = {}
         self._exits = [self._exits_in(layout, phase) for phase in phases]
 
@@ -135,7 +133,10 @@ class Sources:
             if reach:
                 rows = self._rows.setdefault(
                     pile,
-                    [_Row(f"{name}-", f":{n}" if n > 1 else "", layout.names) for n in range(105 if run else 2)],
+                    [
+                        _Row(f"{name}-", f":{n}" if n > 1 else "", layout.names)
+                        for n in range(105 if run else 2)
+                    ],
                 )
                 exits.append(_Exit(pile, reach, barred, alike, run, run_reach, rows))
         return exits

@@ -1,21 +1,25 @@
 """Camelot: fill the square with the court in its places, then clear the tens."""
 
+from functools import cached_property
+
 from engine.building import NOTHING
 from engine.cards import ACE, JACK, KING, QUEEN, TEN, cards_of
 from engine.effects import Set
-from engine.game import Act, Game, Route, Step, Takes, deal_rest
+from engine.game import Act, Game, Route, Step, Takes, Uses, deal_rest
 from engine.layout import Layout, Pile, PileIndex
 from engine.table import Table
 
 FILL, CLEAR = 0, 1
-CELLS = " ".join(row + column for row in "abcd" for column in "1234")
+CELLS = "a1 a2 a3 a4 b1 b2 b3 b4 c1 c2 c3 c4 d1 d2 d3 d4"
 CORNERS, QUEENS, JACKS = "a1 a4 d1 d4", "a2 a3 d2 d3", "b1 c1 b4 c4"
 _NUMBERS = range(ACE, TEN + 1)
 
 
 def _grid() -> tuple[Pile, ...]:
     """The sixteen cells, row by row."""
-    hints = dict.fromkeys(CORNERS.split(), "K") | dict.fromkeys(QUEENS.split(), "Q") | dict.fromkeys(JACKS.split(), "J")
+    hints: dict[str, str] = {}
+    for cells, rank in ((CORNERS, "K"), (QUEENS, "Q"), (JACKS, "J")):
+        hints |= dict.fromkeys(cells.split(), rank)
     return tuple(
         Pile(name, "tableau", 2.4 + 1.2 * (i % 4), 1.2 * (i // 4), label=name, hint=hints.get(name))
         for i, name in enumerate(CELLS.split())
@@ -43,7 +47,7 @@ Each card taken out is one point, 40 at the most.
     layout = Layout(
         Pile("stock", "stock", 0, 0.6, label="stock"), Pile("waste", "waste", 0, 1.9, label="waste"), _grid()
     )
-    forms = {"draw": (), "leave": ("clear",), "pair": ("clear",)}
+    uses = (Uses("draw"), Uses("leave", ("clear",)), Uses("pair", ("clear",)))
     leaving = CELLS
     takes = (
         Takes(CELLS, NOTHING, space=cards_of(*_NUMBERS), limit=1),
@@ -54,7 +58,7 @@ Each card taken out is one point, 40 at the most.
     )
     grid = layout.select(CELLS)
 
-    @property
+    @cached_property
     def scoring(self) -> tuple[PileIndex, ...]:
         """The cards that have left play count."""
         return (self.layout.off,)
@@ -71,7 +75,7 @@ Each card taken out is one point, 40 at the most.
         """Draw while there is room; when clearing, take out tens and pairs."""
         out: list[str] = []
         up, names = table.up, self.layout.names
-        if table.down[self.stock] and not up[self.waste] and not all([up[cell] for cell in self.grid]):
+        if table.down[self.stock] and not up[self.waste] and not all(up[cell] for cell in self.grid):
             out.append("draw")
         if table.vars["phase"] == FILL:
             return out
@@ -97,6 +101,6 @@ Each card taken out is one point, 40 at the most.
             if full or not (table.down[self.stock] or table.up[self.waste]):
                 act(Set.of(table, "phase", CLEAR))
 
-    def won(self, table: Table) -> bool:
+    def won(self, table: Table, score: int) -> bool:
         """All numbers are gone and the whole court has been placed."""
-        return self.score(table) == 40 and not table.down[self.stock] and not table.up[self.waste]
+        return score == 40 and not table.down[self.stock] and not table.up[self.waste]

@@ -3,8 +3,8 @@
 from engine.building import EVERYTHING, NOTHING, build, in_suit
 from engine.cards import ACE, ANY, cards_of
 from engine.effects import Flip
-from engine.game import Act, Game, Route, Step, Takes, deal_down, deal_rest, deal_up
-from engine.layout import Layout, Pile, row
+from engine.game import Act, Game, Route, Step, Takes, Uses, deal_down, deal_rest, deal_up
+from engine.layout import Layout, Pile
 from engine.table import Table
 
 
@@ -46,15 +46,20 @@ Each card on the foundations is one point.
         Pile("jewels", "reserve", 5.0, 2.2, label="jewels"),
         _lid(),
         _body(),
+        tuple(Pile(f"r{i}", "reserve", 0, 0.3 + 1.2 * i, "right", f"reserve {i}") for i in range(1, 4)),
         tuple(
-            Pile(f"r{i}", "reserve", 0, 0.3 + 1.2 * i, "right", f"reserve {i}") for i in range(1, 4)
-        ),
-        tuple(
-            Pile(f"f{i + 1}", "foundation", 9.2 + 1.2 * (i % 2), 1.2 * (i // 2), label=f"foundation {i + 1}", hint="A")
+            Pile(
+                f"f{i + 1}",
+                "foundation",
+                9.2 + 1.2 * (i % 2),
+                1.2 * (i // 2),
+                label=f"foundation {i + 1}",
+                hint="A",
+            )
             for i in range(8)
         ),
     )
-    forms = {"draw": ()}
+    uses = (Uses("draw"),)
     takes = (
         Takes("f", build(in_suit, 1), space=cards_of(ACE)),
         Takes("t", build(in_suit, -1), space=ANY),

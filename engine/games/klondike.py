@@ -3,7 +3,7 @@
 from engine.building import alternating, build, in_suit
 from engine.cards import ACE, KING, cards_of
 from engine.effects import Flip, Set
-from engine.game import Act, Game, Route, Step, Takes, deal_down, deal_rest, deal_up
+from engine.game import Act, Game, Route, Step, Takes, Uses, deal_down, deal_rest, deal_up
 from engine.layout import Layout, Pile, row
 from engine.options import Option, Variant
 from engine.table import Table
@@ -47,7 +47,7 @@ Each card on the foundations is one point.
         Variant("relaxed1", "Draw one, no limit", {"draw": 1, "passes": 0, "worry_back": True}),
         Variant("relaxed3", "Draw three, no limit", {"draw": 3, "passes": 0, "worry_back": True}),
     )
-    forms = {"draw": (), "redeal": (), "run": ()}
+    uses = (Uses("draw"), Uses("redeal"), Uses("run"))
     takes = (
         Takes("f", UP_IN_SUIT, space=cards_of(ACE)),
         Takes("t", DOWN_ALTERNATING, space=cards_of(KING)),

@@ -3,7 +3,7 @@
 from engine.building import build, regardless
 from engine.cards import ANY, RANKS, Card, cards_of, rank_of
 from engine.effects import Flip, Set
-from engine.game import Act, Game, Route, Step, Takes, deal_down, deal_rest, deal_up
+from engine.game import Act, Game, Route, Step, Takes, Uses, deal_down, deal_rest, deal_up
 from engine.layout import Layout, Pile, PileIndex, row
 from engine.table import Table
 
@@ -41,7 +41,7 @@ Each card on the foundations is one point.
         row("t", 4, "tableau", 2.0, 2.7, dx=1.3, label="pile", first=5),
         row("t", 4, "tableau", 2.0, 4.0, dx=1.3, label="pile", first=9),
     )
-    forms = {"draw": ()}
+    uses = (Uses("draw"),)
     takes = (
         Takes("f", build(regardless, 1, wrap=True), limit=13),
         Takes("t", build(regardless, -1, wrap=True)),

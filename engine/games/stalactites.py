@@ -3,7 +3,7 @@
 from engine.building import NOTHING, build, regardless
 from engine.cards import ANY, RANKS, Card
 from engine.effects import Set
-from engine.game import Act, Game, Route, Step, Takes, deal_up
+from engine.game import Act, Game, Route, Step, Takes, Uses, deal_up
 from engine.layout import Layout, PileIndex, row
 from engine.table import Table
 
@@ -22,8 +22,8 @@ Bring all 52 cards to the four foundations, thirteen each. Suits never matter.
 
 - Each foundation begins with the card dealt to it. Before anything else choose the **step** by which all four
   are built: with step 1 A 2 3 … Q K A, with step 2 A 3 5 7 9 J K 2 4 6 8 T Q A.
-- The top card of a **column** goes to a foundation, or to one of the two **cells** if it is empty. A card in a
-  cell goes only to a foundation.
+- The top card of a **column** goes to a foundation, or to one of the two **cells** if it is empty. A card
+  in a cell goes only to a foundation.
 - Nothing is built on the columns, and empty columns stay empty.
 
 Each card on the foundations is one point.
@@ -34,7 +34,7 @@ Each card on the foundations is one point.
         row("t", 8, "tableau", 0, 1.4, fan="down", label="column"),
         row("c", 2, "cell", 8.4, 0, label="cell"),
     )
-    forms = {"choose": ("choose",)}
+    uses = (Uses("choose", ("choose",)),)
     choices = (("step", 1), ("step", 2))
     takes = (Takes("f", NOTHING, limit=13), Takes("t", NOTHING), Takes("c", NOTHING, space=ANY, limit=1))
     wants_read = frozenset({"step"})
