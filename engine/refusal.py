@@ -1,5 +1,10 @@
 """Why a move is illegal, found after it was refused, so that the search for moves need not know."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
+from engine.building import Building
+from engine.cards import Card
 from engine.errors import Reason
 from engine.game import Game
 from engine.layout import PileIndex
@@ -86,8 +91,7 @@ def _no_way(game: Game, table: Table, a: PileIndex, b: PileIndex, n: int) -> Rea
     to_space = not table.count(b)
     if n > 1:
         runs = [way.run for way in ways or game.sources.leads_out(a) if way.run]
-        packed = any(all(run.fits(up[i - 1], up[i]) for i in range(len(up) - n + 1, len(up))) for run in runs)
-        if n > count or not packed or n > game.lift(table)[to_space]:
+        if n > count or n > game.lift(table)[to_space] or not any(_packed(run, up[-n:]) for run in runs):
             return "not_a_run"
     ways = [way for way in ways if phase in way.phases and (way.spaces or not to_space)]
     if not ways:
@@ -95,3 +99,8 @@ def _no_way(game: Game, table: Table, a: PileIndex, b: PileIndex, n: int) -> Rea
     if table.count(b) >= game.limits[b]:
         return "target_full"
     return "no_effect" if up[-n] in game.wants(table, b) else "wrong_card"
+
+
+def _packed(run: Building, cards: Sequence[Card]) -> bool:
+    """Tell whether cards lie packed by a rule, each on the one before."""
+    return all(run.fits(under, card) for under, card in pairwise(cards))
