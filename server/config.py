@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 import platformdirs
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
 
 Network: TypeAlias = IPv4Network | IPv6Network
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -68,6 +66,8 @@ class Limits:
     """Messages that may wait for a slow reader before its connection is closed."""
     outbox_bytes: int = _limit(4_194_304, 65_536, 1_073_741_824)
     """Bytes that may wait for a slow reader before its connection is closed."""
+    subscriptions: int = _limit(256, 1, 100_000)
+    """Sessions that one connection may be subscribed to."""
     cached_sessions: int = _limit(10_000, 1, 10_000_000)
     """Live sessions that a process keeps in memory."""
     journal_rows: int = _limit(1_000, 1, 30_000)
@@ -114,7 +114,7 @@ class Settings:
     home: Path
     """The absolute folder of everything that the embedded stores keep; unused with stores of one's own."""
     database_url: str | None = field(repr=False)
-    """A `postgresql://` address, or None for the embedded PostgreSQL. Set if and only if `redis_url` is."""
+    """A `postgresql://` address with any of libpq's parameters, or None for the embedded PostgreSQL."""
     redis_url: str | None = field(repr=False)
     """A `redis://`, `rediss://` or `unix://` address, or None for the embedded Valkey."""
     trusted_proxies: tuple[Network, ...]
@@ -128,7 +128,7 @@ class Settings:
         """Read the settings from `environ`; a variable that is empty counts as not set.
 
         Raises `ConfigError` for a value that cannot be used, for a `PATIENCE_` variable that does not exist,
-        and if only one of the two stores is given. That the stores answer is not checked.
+        and if only one of the two stores is given. Of the stores' addresses only the scheme is checked.
         """
         given = {name: value for name, value in environ.items() if value}
         _refuse_unknown(given)
@@ -139,8 +139,6 @@ class Settings:
                 f"only {'REDIS_URL' if database_url is None else 'DATABASE_URL'} is set: "
                 "set DATABASE_URL and REDIS_URL to use your own stores, or neither to run the embedded ones"
             )
-        if database_url is not None:
-            sqlalchemy_url(database_url)
         return cls(
             host=given.get("PATIENCE_HOST", "127.0.0.1"),
             port=_port(given, "PATIENCE_PORT"),
@@ -164,34 +162,16 @@ _VARIABLES: Final = (
 _PROMISED: Final = frozenset(limit_variable(limit.name) for limit in fields(Limits) if not limit.init)
 
 
-def sqlalchemy_url(database_url: str) -> URL:
-    """Return a `postgresql://` or `postgres://` address as the URL that SQLAlchemy opens with asyncpg.
-
-    Query arguments stay, the folder of a unix socket (`?host=/folder`) among them; libpq's `sslmode` becomes
-    `ssl`, asyncpg's name for the same. Raises `ConfigError`, which repeats no part of it, for anything else.
-    """
-    try:
-        url = make_url(database_url)
-        if url.drivername not in {"postgresql", "postgres"}:
-            raise ConfigError("DATABASE_URL has another scheme than postgresql:// (give no driver)")
-    except (ArgumentError, ValueError):
-        raise ConfigError(
-            "DATABASE_URL cannot be parsed: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
-            "with %-escapes for special characters in the password"
-        ) from None
-    if mode := url.query.get("sslmode"):
-        url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
-    return url.set(drivername="postgresql+asyncpg")
-
-
 def _refuse_unknown(given: Mapping[str, str]) -> None:
     """Raise `ConfigError` if there is a `PATIENCE_` variable that means nothing."""
     for name in sorted(given):
         if name in _PROMISED:
             raise ConfigError(f"{name} cannot be set: the protocol promises this limit to clients; unset it")
         if name.startswith("PATIENCE_") and name not in _VARIABLES:
-            close = difflib.get_close_matches(name, _VARIABLES, n=1)
-            advice = f"did you mean {close[0]}?" if close else "unset it"
+            # What all names have in common is left out, or everything would look alike.
+            known = {variable.removeprefix("PATIENCE_"): variable for variable in _VARIABLES}
+            close = difflib.get_close_matches(name.removeprefix("PATIENCE_"), known, n=1)
+            advice = f"did you mean {known[close[0]]}?" if close else "unset it"
             raise ConfigError(f"{name} is not a setting: {advice}")
 
 

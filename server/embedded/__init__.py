@@ -1,7 +1,7 @@
 """PostgreSQL and Valkey as children of the server, for whoever has no stores of their own.
 
-Both listen on unix sockets in a private folder and nowhere else, and both end with the server, however it ends.
-Everything that lasts is under one home folder:
+Both listen on unix sockets in a private folder and nowhere else, and both end with the server, however it
+ends. Everything that lasts is under one home folder:
 
     lock            held by the one server of this home
     postgres/       the database, owned by the user the children run as

@@ -19,32 +19,39 @@ _SOCKETS_PREFIX: Final = "patience-"
 
 
 class Home:
-    """A home that is ours from entering until leaving it, also for other processes and in any end of this one.
-
-    `owner` is the user its children run as, who can read `path` but owns only the folders it is given.
-    """
+    """A home that is this process's alone from entering until leaving it, or until the process ends."""
 
     path: Final[Path]
+    """The absolute folder."""
     owner: Final[Owner]
+    """The user the children run as, who gets through `path` but owns only the folders it is given."""
+    sockets: Path
+    """While the home is held, the folder for sockets: short, private to `owner`, and new each time."""
 
     def __init__(self, path: Path, owner: Owner) -> None:
         """Name the home; nothing is touched yet."""
         self.path = path.absolute()
         self.owner = owner
+        self.sockets = Path()
         self._held = ExitStack()
-        self._sockets: Path | None = None
 
     def __enter__(self) -> Self:
         """Make the folder if need be and hold it.
 
-        Raises `EmbeddedError` if another server holds it, or if it cannot be made, written or read by `owner`.
+        Raises `EmbeddedError` if another server holds it, or if we or `owner` cannot use it.
         """
         try:
-            # Another user must get through to the folders it owns, and needs no more than that.
-            self.path.mkdir(mode=0o700 if self.owner.is_self else 0o711, parents=True, exist_ok=True)
+            if not self.path.exists():
+                self.path.mkdir(parents=True)
+                # Another user must get through to the folders it owns, and needs no more than that.
+                self.path.chmod(0o700 if self.owner.is_self else 0o711)
             self._hold()
-            self.folder("logs")
             self._check_passage()
+            self.folder("logs")
+            # The link tells where a killed server left its sockets.
+            self._remove_sockets()
+            self.sockets = self._make_sockets()
+            (self.path / "sockets").symlink_to(self.sockets)
         except OSError as error:
             self._held.close()
             raise EmbeddedError(
@@ -63,16 +70,6 @@ class Home:
         self._remove_sockets()
         self._held.close()
 
-    @property
-    def sockets(self) -> Path:
-        """The folder for sockets, which is short, private to `owner`, and made on first use."""
-        if self._sockets is None:
-            # What a killed server left is found by the link.
-            self._remove_sockets()
-            self._sockets = self._make_sockets()
-            (self.path / "sockets").symlink_to(self._sockets)
-        return self._sockets
-
     def folder(self, name: str) -> Path:
         """Return a folder of the server's own in this home, made if need be."""
         folder = self.path / name
@@ -80,7 +77,7 @@ class Home:
         return folder
 
     def _hold(self) -> None:
-        """Take the lock, which the kernel frees when this process ends and which no program we start inherits."""
+        """Take the lock, which the kernel frees when this process ends and which no child inherits."""
         lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._held.callback(os.close, lock)
         try:
@@ -96,11 +93,11 @@ class Home:
 
     def _check_passage(self) -> None:
         """Raise `EmbeddedError` if `owner` could not get at its own folders in here."""
-        barrier = self.owner.barrier(self.path / "any")
+        barrier = self.owner.barrier(self.path)
         if barrier is not None:
             raise EmbeddedError(
-                f"{barrier} cannot be entered by the user {self.owner.name}, as whom the embedded PostgreSQL runs: "
-                f"chmod o+x {barrier}, or name another folder with PATIENCE_HOME"
+                f"{barrier} cannot be entered by the user {self.owner.name}, as whom the embedded PostgreSQL "
+                f"runs: chmod o+x {barrier}, or name another folder with PATIENCE_HOME"
             )
 
     def _make_sockets(self) -> Path:
@@ -110,7 +107,9 @@ class Home:
                 folder = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX, dir=parent))
                 self.owner.take(folder)
                 return folder
-        raise EmbeddedError("there is no folder for unix sockets: set TMPDIR to a short path that all can enter")
+        raise EmbeddedError(
+            "there is no folder for unix sockets: set TMPDIR to a short path that all can enter"
+        )
 
     def _remove_sockets(self) -> None:
         """Remove the folder that the link names, if it is one that a server made for this home's children."""

@@ -1,9 +1,9 @@
 """Turn this process into a program that dies with its parent.
 
-Usage: `python -I -S launch.py SIGNAL PARENT UID GID PROGRAM ARGUMENT…`. The process takes on UID and GID, asks the
-kernel (Linux has a way) to send it SIGNAL when the thread that forked it ends, and becomes PROGRAM. This is a
-program of its own rather than a `preexec_fn`, since Python code must not run between fork and exec in a process
-with threads. It imports nothing of ours: the user it turns into may not be able to read our files.
+Usage: `python -I -S launch.py SIGNAL PARENT UID GID PROGRAM ARGUMENT…`. The process takes on UID and GID,
+asks the kernel (Linux has a way) to send it SIGNAL when the thread that forked it ends, and becomes PROGRAM.
+This is a program of its own rather than a `preexec_fn`, since Python code should not run after a fork
+in a process with threads. It imports nothing of ours, for a quick start.
 """
 
 import ctypes

