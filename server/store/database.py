@@ -26,17 +26,19 @@ def _refuse_closed(dbapi_connection: object, *_: object) -> None:
         raise exc.DisconnectionError
 
 
-def make_engine(database_url: str, *, connections: int, timeout: float) -> AsyncEngine:
+def make_engine(
+    database_url: str, *, connections: int, timeout: float, command_timeout: float | None = None
+) -> AsyncEngine:
     """An engine with a pool of at most `connections`, each opened when it is first needed.
 
-    `timeout`, in seconds, bounds the wait for a free connection, connecting, and each statement. Connections
-    that the server has closed are replaced when they are taken from the pool. The URL goes to the driver
-    unread, so that all of libpq's parameters mean what they say, and no password is in reach of an engine's
-    `repr`.
+    `timeout`, in seconds, bounds the wait for a free connection, connecting, and each statement; these have
+    `command_timeout` if it is given. Connections that the server has closed are replaced when they are taken
+    from the pool. The URL goes to the driver unread, so that all of libpq's parameters mean what they say,
+    and no password is in reach of an engine's `repr`.
     """
 
     async def connect_driver(*_: object, **__: object) -> DriverConnection:
-        return await connect(database_url, timeout)
+        return await connect(database_url, timeout, command_timeout)
 
     engine = create_async_engine(
         "postgresql+asyncpg://",

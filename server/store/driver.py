@@ -38,17 +38,20 @@ class DriverConnection(Protocol):
 _connect = cast("Callable[..., Awaitable[DriverConnection]]", asyncpg.connect)
 
 
-async def connect(database_url: str, seconds: float) -> DriverConnection:
+async def connect(
+    database_url: str, seconds: float, command_seconds: float | None = None
+) -> DriverConnection:
     """Open a connection; `database_url` is `postgresql://…` or `postgres://…` with libpq's parameters.
 
-    `seconds` bounds connecting, and every command from then on, which the server enforces too.
-    Raises what asyncpg raises: see `server.store.errors.store_errors`.
+    `seconds` bounds connecting; `command_seconds`, by default the same, bounds every command from then on,
+    which the server enforces too. Raises what asyncpg raises: see `server.store.errors.store_errors`.
     """
-    milliseconds = str(round(seconds * 1000))
+    command_seconds = command_seconds or seconds
+    milliseconds = str(round(command_seconds * 1000))
     async with asyncio.timeout(seconds):
         return await _connect(
             database_url,
-            command_timeout=seconds,
+            command_timeout=command_seconds,
             server_settings={
                 "application_name": APPLICATION_NAME,
                 # For the case in which it is we who are gone, or stopped in the middle of a transaction.

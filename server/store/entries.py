@@ -25,7 +25,8 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.postgresql import array, asyncpg, insert
+from sqlalchemy.dialects.postgresql import array, insert
+from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from server.store.driver import DriverConnection
 from server.store.tables import Events, Sessions
@@ -67,7 +68,7 @@ class _Statement:
     """A compiled statement and the names of its parameters, in the order in which the driver wants them."""
 
     def __init__(self, statement: Select[UUID]) -> None:
-        compiled = statement.compile(dialect=asyncpg.dialect())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  The dialect has no types.
+        compiled = statement.compile(dialect=dialect())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  The dialect has no types.
         self.sql = compiled.string
         self.names = tuple(cast("list[str]", compiled.positiontup))
 

@@ -19,7 +19,7 @@ class StoreError(Exception):
     kind = "store"
 
 
-class StoreUnavailable(StoreError):  # noqa: N818  It names a state of things, as the protocol does.
+class StoreUnavailable(StoreError):
     """The database could not be asked, or its answer was lost: a change may or may not have been made."""
 
     kind = "unavailable"
@@ -57,6 +57,8 @@ _AWAY_STATES: Final = frozenset(
     }
 )
 
+_DRIVER_ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+
 
 def _cause(error: BaseException) -> BaseException | None:
     if isinstance(error, exc.DBAPIError) and error.orig is not None:
@@ -76,9 +78,11 @@ def is_away(error: BaseException) -> bool:
         sqlstate: object = getattr(error, "sqlstate", None)
         if isinstance(sqlstate, str) and sqlstate:
             return sqlstate in _AWAY_STATES or sqlstate.startswith(_AWAY_CLASSES)
-        if isinstance(error, asyncpg.InterfaceError) and "clos" in str(error):
-            # "connection is closed", "the underlying connection is closed", "connection was closed in the
-            # middle of …": asyncpg has no class of its own for these.
+        if isinstance(error, asyncpg.InternalClientError):
+            # The driver was given the server's last words just as it began to speak itself.
+            return True
+        if isinstance(error, asyncpg.InterfaceError) and "connection is closed" in str(error):
+            # asyncpg has no class of its own for that.
             return True
         cause = _cause(error)
         if cause is None:
@@ -91,7 +95,7 @@ def store_errors() -> Generator[None]:
     """Turn errors that mean "the database is away" into `StoreUnavailable`; all others pass through."""
     try:
         yield
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, exc.SQLAlchemyError, OSError) as error:
+    except (*_DRIVER_ERRORS, exc.SQLAlchemyError, OSError) as error:
         if is_away(error):
             raise StoreUnavailable(type(error).__name__) from error
         raise

@@ -15,7 +15,8 @@ class Session(NamedTuple):
     """A row of `sessions`.
 
     `status` is right at any time. `score`, `moves` and `undos` are, while it is `playing`, as of the deal or
-    of the last undo of a lost session; the events tell more. `seed` is a secret until the session may show
+    of the last undo of a lost session; the events tell more. `drawn` says that the server drew the
+    seed. `seed` is a secret until the session may show
     it, and is kept out of `repr`.
     """
 
@@ -28,6 +29,7 @@ class Session(NamedTuple):
     mode: str
     public: bool
     seed: str
+    drawn: bool
     commitment: str
     request_id: str | None
     created_at: datetime
@@ -44,7 +46,7 @@ class Session(NamedTuple):
 
 
 class SessionLine(NamedTuple):
-    """A session in a list, with the score and moves it has now; `elapsed_ms` is None while it is `playing`."""
+    """A session in a list, with its score and moves of now; `elapsed_ms` is None while it is `playing`."""
 
     id: UUID
     game: str
@@ -98,7 +100,7 @@ async def list_sessions(
     before: UUID | None = None,
     limit: int,
 ) -> list[SessionLine]:
-    """A player's sessions, newest first, at most `limit`; ask for one more than a page to learn if there is more.
+    """A player's sessions, newest first, at most `limit`: one more than a page tells if another follows.
 
     `before` is the id of the page before's last line: ids sort by time, so what is created meanwhile shifts
     nothing.

@@ -92,7 +92,7 @@ class Tokens(Base):
 
 
 class Sessions(Base):
-    """What was dealt to whom, and how it ended.
+    """What was dealt to whom, and how it ended. `drawn` says that the server drew the seed.
 
     `status` and the five columns after it are as of the deal until the status changes; then they are set in
     the transaction of the event that changes it. In between, the session's last event has its score and
@@ -117,6 +117,7 @@ class Sessions(Base):
     mode: Mapped[str]
     public: Mapped[bool]
     seed: Mapped[str]
+    drawn: Mapped[bool]
     commitment: Mapped[str]
     request_id: Mapped[str | None]
     created_at: Mapped[datetime]

@@ -60,13 +60,13 @@ async def use_token(db: AsyncConnection, token_hash: bytes, now: datetime) -> tu
     row = (await db.execute(query)).one_or_none()
     if row is None:
         return None
-    token_id, label, scopes, created_at, expires_at, last_used_at, *player = row
-    token = Token(token_id, player[0], label, frozenset(scopes), created_at, expires_at, last_used_at)
+    token_id, label, scopes, created_at, expires_at, last_used_at, player_id, name, kind, joined_at = row
+    token = Token(token_id, player_id, label, frozenset(scopes), created_at, expires_at, last_used_at)
     if last_used_at is None or last_used_at <= now - USE_RESOLUTION:
         # The condition stands here once more, for the uses at the same time in other processes.
         stale = or_(Tokens.last_used_at.is_(None), Tokens.last_used_at <= now - USE_RESOLUTION)
         await db.execute(update(Tokens).where(Tokens.id == token.id, stale).values(last_used_at=now))
-    return token, Player(*player)
+    return token, Player(player_id, name, kind, joined_at)
 
 
 async def revoke_token(db: AsyncConnection, player: UUID, token: UUID, now: datetime) -> bool:
