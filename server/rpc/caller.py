@@ -14,4 +14,6 @@ class Caller(Protocol):
 
 
 Authenticate: TypeAlias = Callable[[str], Awaitable[Caller | None]]
-"""Find whom a token stands for, None if nobody; raises `Unavailable` while the store can't tell. It must end in time."""
+"""Finds whom a token stands for, None if nobody; raises `Unavailable` while the store can't tell.
+
+It has a time limit of its own."""

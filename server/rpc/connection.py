@@ -23,57 +23,68 @@ TRY_AGAIN: Final = 1013
 CLOSE_SECONDS: Final = 5.0
 """How long a client may take to read the close frame before its connection is cut."""
 
-_CLOSING: Final = notification("server.closing", {})
+_SERVER_CLOSING: Final = notification("server.closing", {})
 
-_log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
+log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
 
 class Connection:
     """One open WebSocket.
 
-    Everything but `run`, `finish` and the waits is synchronous, never blocks, and may be called after the end,
-    when it does nothing.
+    What is not a coroutine never blocks, and may be called after the end, when it does nothing.
     """
 
     __slots__ = (
         "_abort",
         "_callbacks",
-        "_closing",
+        "_close",
+        "_close_seconds",
         "_ended",
-        "_held",
         "_limits",
         "_moved",
         "_outbox",
+        "_queue",
         "_send",
         "_size",
         "_tasks",
         "_wake",
         "_writer",
+        "accepting",
         "address",
         "caller",
         "pending",
     )
 
     def __init__(
-        self, send: Send, limits: Limits, *, address: str, caller: Caller | None, abort: Callable[[], None]
+        self,
+        send: Send,
+        limits: Limits,
+        *,
+        address: str,
+        caller: Caller | None,
+        abort: Callable[[], None],
+        close_seconds: float = CLOSE_SECONDS,
     ) -> None:
         """Take an accepted WebSocket: `send` is ASGI's, `abort` cuts it without a word.
 
-        Must be made in the event loop; starts the task that sends.
+        Must be made in the event loop, where it starts the task that sends; in the end await `finish`.
         """
         self.address = address
         """The client's address as text, "" if unknown."""
         self.caller = caller
         """Whom the connection acts for."""
+        self.accepting = True
+        """Whether calls are still taken; once False, what is read is dropped."""
         self.pending = 0
         """Calls that have begun and are not answered."""
         self._send = send
         self._limits = limits
         self._abort = abort
+        self._close_seconds = close_seconds
         self._outbox: deque[str] = deque()
+        self._queue: deque[str] = self._outbox
         self._size = 0
-        self._held: list[str] | None = None
-        self._closing: tuple[int, str] | None = None
+        self._close: tuple[int, str] | None = None
         self._ended = False
         self._wake: asyncio.Future[None] | None = None
         self._moved: asyncio.Event | None = None
@@ -82,54 +93,49 @@ class Connection:
         self._writer = asyncio.create_task(self._write())
 
     @property
-    def closing(self) -> bool:
-        """Whether no more is to be read."""
-        return self._closing is not None
-
-    @property
     def busy(self) -> bool:
         """Whether so much is unanswered or unsent that reading should wait for `room`."""
         return self.pending + len(self._outbox) >= self._limits.pending_calls
 
     def notify(self, encoded: str | bytes) -> None:
-        """Send an encoded notification after everything that was put before it.
-
-        While a batch is under way it is kept until the batch is answered.
-        """
-        text = encoded if isinstance(encoded, str) else encoded.decode()
-        if self._held is None:
-            self.send(text)
-        elif not self.closing:
-            self._held.append(text)
-            self._count(text)
+        """Send an encoded notification after everything that was put before it."""
+        self.send(encoded if isinstance(encoded, str) else encoded.decode())
 
     def reply(self, text: str | None) -> None:
         """End one pending call, with an answer or, for a notification, without."""
         self.pending -= 1
-        if self._moved is not None:
-            self._progress()
         if text is not None:
             self.send(text)
+        if self._moved is not None:
+            self._progress()
 
     def send(self, text: str) -> None:
-        """Put a text into the outbox. If too much waits there already, close with 1013 instead."""
-        if self._closing is not None:
+        """Put a text into the outbox. If too much waits there already, close with 1013 instead.
+
+        The bound in bytes is applied to characters, which are the same in all but a few names.
+        """
+        if self._close is not None:
             return
-        self._outbox.append(text)
-        self._count(text)
-        if self._wake is not None:
+        queue = self._queue
+        queue.append(text)
+        self._size += len(text)
+        if self._size > self._limits.outbox_bytes or len(queue) > self._limits.outbox_messages:
+            self._overflow()
+        elif self._wake is not None:
             self._wake.set_result(None)
             self._wake = None
 
-    def hold(self) -> None:
-        """Keep notifications back from here on."""
-        self._held = []
+    def begin_batch(self) -> None:
+        """Begin a batch, which counts as one pending call; what is sent meanwhile is to follow its answer."""
+        self.pending += 1
+        self._queue = deque()
 
-    def release(self) -> None:
-        """Send the notifications that were kept back."""
-        held, self._held = self._held or (), None
-        if not self.closing:
-            self._outbox.extend(held)
+    def end_batch(self, text: str | None) -> None:
+        """Send a batch's answer, if it has one, and after it what was to follow."""
+        followers, self._queue = self._queue, self._outbox
+        self.reply(text)
+        if followers and self._close is None:
+            self._outbox.extend(followers)
             self._rouse()
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
@@ -146,47 +152,50 @@ class Connection:
             self._callbacks.append(callback)
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close with `code` after what waits; the first call decides. Nothing is read or taken from here on."""
-        if self._closing is None:
-            self._closing = (code, reason)
+        """Close with `code` after what waits; the first call decides. Nothing more is taken from here on."""
+        if self._close is None:
+            self._close = (code, reason)
+            self.accepting = False
             self._rouse()
             self._progress()
+            if not self._ended:
+                asyncio.get_running_loop().call_later(self._close_seconds, self._cut)
 
     async def drain(self, seconds: float) -> None:
-        """Part with the client because the server stops; at the latest after `seconds`, plus those of the close.
+        """Part with the client because the server stops.
 
-        Calls under way are answered first, then `server.closing` is sent, then the close with 1012.
+        Calls under way are answered first, which may take `seconds`; then `server.closing` and the close with
+        1012 are sent, for which the client has `close_seconds`.
         """
+        self.accepting = False
         try:
             async with asyncio.timeout(seconds):
-                while self.pending and not self.closing:
+                while self.pending and self._close is None:
                     await self._change()
         except TimeoutError:
-            _log.warning("calls unanswered at the stop", pending=self.pending)
-        self.send(_CLOSING)
+            log.warning("calls stay unanswered", pending=self.pending)
+        self.send(_SERVER_CLOSING)
         self.close(RESTART, "the server stops")
-        await asyncio.wait((self._writer,), timeout=CLOSE_SECONDS)
+        await asyncio.wait((self._writer,), timeout=self._close_seconds)
 
     async def room(self) -> None:
-        """Wait until the connection is no longer busy or is closing. That ends since every call has a time limit."""
-        while self.busy and not self.closing:
+        """Wait until it is no longer busy, or closes. Calls have time limits; slow readers are cut off."""
+        while self.busy and self._close is None:
             await self._change()
 
     async def finish(self) -> None:
-        """Give a close that was asked for its time, then end everything that belongs to the connection."""
-        if self.closing:
-            await asyncio.wait((self._writer,), timeout=CLOSE_SECONDS)
-        self.close(RESTART)
+        """End everything that belongs to the connection. To be awaited once nothing can be read any more."""
         self._ended = True
+        self.close(RESTART)
         tasks = (self._writer, *self._tasks)
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        await asyncio.wait(tasks, timeout=self._close_seconds)
         for callback in self._callbacks:
             try:
                 callback()
             except Exception:
-                _log.exception("a callback at the end of a connection failed")
+                log.exception("a callback at the end of a connection failed")
         self._callbacks.clear()
 
     async def _write(self) -> None:
@@ -201,31 +210,23 @@ class Connection:
                     await self._send({"type": "websocket.send", "text": text})
                 if self._moved is not None:
                     self._progress()
-                if self._closing is not None:
-                    code, reason = self._closing
+                if self._close is not None:
+                    code, reason = self._close
                     await self._send({"type": "websocket.close", "code": code, "reason": reason})
                     return
                 self._wake = loop.create_future()
                 await self._wake
         except (OSError, RuntimeError):
-            # The client has gone (OSError), or the server beneath has sent a close frame by itself (RuntimeError).
-            # Either way the reader is told, and nothing can be sent any more.
+            # The client has gone (OSError), or the server beneath has sent a close frame by itself
+            # (RuntimeError). The reader is told by it in either case.
             self.close(RESTART)
 
-    def _count(self, text: str) -> None:
-        """Count a text that waits, in characters; close if the limits are passed."""
-        self._size += len(text)
-        limits = self._limits
-        if self._size > limits.outbox_bytes or len(self._outbox) > limits.outbox_messages:
-            self._overflow()
-
     def _overflow(self) -> None:
-        """Give up on a client that does not read: forget what waits, and cut it off if it takes no close frame."""
+        """Give up on a client that does not read, and forget what waits for it."""
         self._outbox.clear()
-        self._held = None
+        self._queue.clear()
         self._size = 0
         self.close(TRY_AGAIN, "too much waits to be read")
-        asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._cut)
 
     def _cut(self) -> None:
         if not self._ended:

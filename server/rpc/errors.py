@@ -63,7 +63,7 @@ class InvalidRequest(RpcError):
     code = -32600
     kind = "invalid_request"
     default = (
-        'This is not a JSON-RPC 2.0 request; it needs "jsonrpc": "2.0", a method, and params as object or array.'
+        'This is no JSON-RPC 2.0 request; it needs "jsonrpc": "2.0", a method, and params as object or array.'
     )
 
 
@@ -76,7 +76,7 @@ class MethodNotFound(RpcError):
 
 
 class InvalidParams(RpcError):
-    """The params don't fit the method; `path` is a JSON Pointer to the one at fault, or "" for all of them."""
+    """The params don't fit; `path` is a JSON Pointer to the one at fault, or "" for all of them."""
 
     code = -32602
     kind = "invalid_params"

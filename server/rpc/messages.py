@@ -1,7 +1,7 @@
 """JSON-RPC's envelope: requests in, answers and notifications out.
 
-An id is kept as the JSON text it came as and put back unchanged, so that no number is rounded on the way. Params
-stay undecoded until the method is known. Answers are put together around results that are encoded already.
+An id is kept as the JSON text it came as and put back unchanged, so that no number is rounded on the way.
+Params stay undecoded until the method is known. Answers are put together around results encoded already.
 """
 
 from typing import Final, Literal
@@ -12,9 +12,6 @@ from server.rpc.errors import RpcError
 
 NULL: Final = "null"
 """The id of an answer to something that had none that could be read."""
-
-NO_ID: Final = ""
-"""The id text of a notification."""
 
 _ABSENT: Final = msgspec.Raw(b"")
 _NO_PARAMS: Final = msgspec.Raw(b"{}")
@@ -46,7 +43,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def id_text(raw: msgspec.Raw) -> str | None:
-    """Return the JSON text of an id, `NO_ID` where there is none, and None if it is neither text, number nor null."""
+    """Return the JSON text of an id, "" where there is none, and None if it is not text, number or null."""
     text = str(raw, "utf-8")
     return text if not text or text[0] in _ID_BEGINS else None
 
@@ -69,9 +66,8 @@ def is_json(text: str) -> bool:
 
 
 def result_answer(ident: str, result: object) -> str:
-    """Return the answer to the request with the id text `ident`; `result` is a Raw or whatever msgspec encodes."""
-    encoded = result if type(result) is msgspec.Raw else _encode(result)
-    return f'{{"jsonrpc":"2.0","id":{ident},"result":{str(encoded, "utf-8")}}}'
+    """Return the answer to the request of the id text `ident`; `result` is a Raw or what msgspec encodes."""
+    return f'{{"jsonrpc":"2.0","id":{ident},"result":{_text(result)}}}'
 
 
 def error_answer(ident: str, error: RpcError) -> str:
@@ -82,5 +78,9 @@ def error_answer(ident: str, error: RpcError) -> str:
 
 def notification(method: str, params: object) -> str:
     """Return an event for clients; `params` is a Raw or whatever msgspec encodes."""
-    encoded = params if type(params) is msgspec.Raw else _encode(params)
-    return f'{{"jsonrpc":"2.0","method":"{method}","params":{str(encoded, "utf-8")}}}'
+    return f'{{"jsonrpc":"2.0","method":"{method}","params":{_text(params)}}}'
+
+
+def _text(value: object) -> str:
+    """Return the JSON of a Raw, or of anything that msgspec encodes."""
+    return str(value, "utf-8") if isinstance(value, msgspec.Raw) else _encode(value).decode()

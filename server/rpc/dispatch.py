@@ -1,0 +1,228 @@
+"""From the text of a frame or body to its answers, whatever carried it.
+
+A request is checked in this order: the size limits, the envelope, the method, whether there is a caller, the
+params, the token's scope, the transport. What follows, from `not_found` on, is the handler's.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from types import CoroutineType
+from typing import Any, Final, cast
+
+import msgspec
+
+from server.config import Limits
+from server.rpc import frames
+from server.rpc.call import Call, Tally
+from server.rpc.caller import Caller
+from server.rpc.connection import Connection
+from server.rpc.errors import (
+    InvalidRequest,
+    MethodNotFound,
+    NotAllowed,
+    ParseError,
+    RpcError,
+    Unauthenticated,
+)
+from server.rpc.messages import (
+    NULL,
+    Request,
+    decode_message,
+    decode_request,
+    error_answer,
+    id_text,
+    is_json,
+    salvage_id,
+)
+from server.rpc.methods import Method
+from server.rpc.params import ParamsDecoder
+
+_WRONG_ID: Final = "An id is a text, a number or null."
+_AWAITED: Final = (asyncio.Future, CoroutineType)
+
+
+class _Entry:
+    """A method with its decoder, laid out for the fast path."""
+
+    __slots__ = ("decode", "decoder", "handler", "looks_first", "name", "scope", "serial", "socket_only")
+
+    def __init__(self, method: Method[Any]) -> None:
+        self.decoder = ParamsDecoder(method.params)
+        self.decode = self.decoder.decode
+        self.handler = method.handler
+        self.name = method.name
+        self.scope = method.scope
+        self.looks_first = method.looks_first
+        self.socket_only = method.socket_only
+        self.serial = method.serial
+
+
+class Dispatcher:
+    """Carries out requests by a fixed set of methods."""
+
+    def __init__(self, methods: Iterable[Method[Any]], limits: Limits) -> None:
+        """Serve `methods`; raises ValueError if two share a name, TypeError if one has unfit params."""
+        self._limits = limits
+        self._entries: dict[str, _Entry] = {}
+        for method in methods:
+            if method.name in self._entries:
+                raise ValueError(f"two methods are called {method.name}")
+            self._entries[method.name] = _Entry(method)
+        self.tally = Tally(self._entries)
+        """What was called, for the metrics."""
+
+    def receive(self, text: str, connection: Connection) -> Awaitable[None] | None:
+        """Carry out a frame; the answers go into the connection's outbox as they come.
+
+        What is returned, if anything, must be awaited before the connection's next frame is received.
+        """
+        message = self._read(text)
+        if isinstance(message, Request):
+            ident = id_text(message.id)
+            if ident is None:
+                connection.send(self._refusal(NULL, InvalidRequest(_WRONG_ID)))
+                return None
+            connection.pending += 1
+            call = Call(
+                "", connection, connection.caller, connection.address, ident, connection.reply, self.tally
+            )
+            outcome = self._start(call, message)
+            if outcome is None:
+                return None
+            if self._entries[call.method].serial:
+                return call.finish(outcome)
+            if isinstance(outcome, asyncio.Future):
+                outcome.add_done_callback(call.settle)
+            else:
+                connection.spawn(call.finish(outcome))
+            return None
+        if isinstance(message, list):
+            return self._receive_batch(message, connection)
+        connection.send(message)
+        return None
+
+    async def respond(
+        self, body: bytes, caller: Caller | None, address: str, excuse: RpcError | None = None
+    ) -> str | None:
+        """Carry out a message that came without a connection; return the answer, or None if it gets none.
+
+        With an `excuse` nothing is carried out, and every request is answered with it.
+        """
+
+        async def answer(request: Request) -> str | None:
+            return await self._answer(request, None, caller, address, excuse)
+
+        try:
+            message = self._read(body.decode())
+        except UnicodeDecodeError:
+            return self._refusal(NULL, ParseError())
+        if isinstance(message, Request):
+            return await answer(message)
+        if isinstance(message, list):
+            return await self._answer_all(message, answer)
+        return message
+
+    def _read(self, text: str) -> Request | list[msgspec.Raw] | str:
+        """Decode a frame to a request or the members of a batch. What is neither gives the answer it gets."""
+        try:
+            if not frames.is_ordinary(text):
+                frames.check(text, self._limits)
+            message = decode_message(text)
+        except RpcError as error:
+            return self._refusal(NULL, error)
+        except msgspec.DecodeError:
+            if not is_json(text):
+                return self._refusal(NULL, ParseError())
+            return self._refusal(salvage_id(text), InvalidRequest())
+        if isinstance(message, list) and not 0 < len(message) <= self._limits.batch:
+            return self._refusal(NULL, InvalidRequest(f"A batch has 1 to {self._limits.batch} messages."))
+        return message
+
+    def _start(self, call: Call, request: Request) -> Awaitable[object] | None:
+        """Check a request and run its handler; return what is left to await, None if the call is answered."""
+        entry = self._entries.get(request.method)
+        try:
+            if entry is None:
+                raise _earlier_fault(request) or MethodNotFound()
+            call.method = entry.name
+            self.tally.calls[entry.name] += 1
+            scope = entry.scope
+            if scope is not None and call.caller is None:
+                raise _earlier_fault(request) or Unauthenticated()
+            try:
+                params = entry.decode(request.params)
+                if isinstance(params, list):
+                    params = entry.decoder.by_position(request.params)
+            except msgspec.DecodeError as error:
+                raise entry.decoder.fault(request.params, error) from None
+            if scope is not None and not entry.looks_first:
+                call.require(scope)
+            if entry.socket_only and call.connection is None:
+                raise NotAllowed("This method needs a WebSocket; connect to /ws.")
+            outcome = entry.handler(call, params)
+            if isinstance(outcome, _AWAITED):
+                return cast("Awaitable[object]", outcome)
+            call.answer(outcome)
+        except Exception as error:  # noqa: BLE001 - a call is the outermost boundary, and `fail` logs
+            call.fail(error)
+        return None
+
+    async def _answer(
+        self,
+        request: Request,
+        connection: Connection | None,
+        caller: Caller | None,
+        address: str,
+        excuse: RpcError | None = None,
+    ) -> str | None:
+        """Carry out one request to its end, and return its answer instead of sending it."""
+        ident = id_text(request.id)
+        if ident is None:
+            return self._refusal(NULL, InvalidRequest(_WRONG_ID))
+        answers: list[str | None] = []
+        call = Call("", connection, caller, address, ident, answers.append, self.tally)
+        if excuse is not None:
+            call.refuse(excuse)
+        elif (outcome := self._start(call, request)) is not None:
+            await call.finish(outcome)
+        return answers[0]
+
+    async def _answer_all(
+        self, members: list[msgspec.Raw], answer: Callable[[Request], Awaitable[str | None]]
+    ) -> str | None:
+        """Carry out the members of a batch one after another by `answer`, and return their answers."""
+        answers: list[str] = []
+        for raw in members:
+            try:
+                request = decode_request(raw)
+            except msgspec.DecodeError:
+                text = self._refusal(salvage_id(raw), InvalidRequest())
+            else:
+                text = await answer(request)
+            if text is not None:
+                answers.append(text)
+        return f"[{','.join(answers)}]" if answers else None
+
+    async def _receive_batch(self, members: list[msgspec.Raw], connection: Connection) -> None:
+        """Carry out a batch; whatever else is sent meanwhile follows its answer."""
+
+        async def answer(request: Request) -> str | None:
+            # A member may change whom the connection acts for from the next one on.
+            return await self._answer(request, connection, connection.caller, connection.address)
+
+        connection.begin_batch()
+        connection.end_batch(await self._answer_all(members, answer))
+
+    def _refusal(self, ident: str, error: RpcError) -> str:
+        """Count an error that belongs to no method, and encode it."""
+        self.tally.errors["", error.kind] += 1
+        return error_answer(ident, error)
+
+
+def _earlier_fault(request: Request) -> InvalidRequest | None:
+    """Return the error that comes before any other of the request's, if it has it.
+
+    Params that are neither object nor array make it no request. This is looked at only where they are not
+    decoded, since decoding finds it too.
+    """
+    return None if bytes(request.params)[:1] in {b"{", b"["} else InvalidRequest()
