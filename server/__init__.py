@@ -1,0 +1,1 @@
+"""The service: the authority for every session."""

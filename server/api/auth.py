@@ -1,0 +1,65 @@
+"""`auth.*`: whom calls act for."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from server import wire
+from server.auth import Auth, Caller
+from server.rpc.call import Call
+from server.rpc.errors import InvalidParams, Unauthenticated
+from server.rpc.methods import Method, NoParams
+from server.storing import storing
+from server.timeline import wire_player
+
+
+class GuestParams(Struct, forbid_unknown_fields=True):
+    """A name for the guest; one is found where none is given. It need not be unique."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=32)] | None = None
+
+
+class UseParams(Struct, forbid_unknown_fields=True):
+    """A token."""
+
+    token: str
+
+
+def methods(auth: Auth, revoked: Callable[[Caller], None]) -> tuple[Method[Any], ...]:
+    """Return the methods; ``revoked`` is told of whoever's token is no longer good."""
+
+    async def guest(_call: Call, params: GuestParams) -> wire.Login:
+        """Make a guest, who plays as anyone does, and a token for it."""
+        name = params.name
+        if name is not None and (not name.isprintable() or name != name.strip()):
+            raise InvalidParams("/name", "A name is 1 to 32 printable characters, with no space around it.")
+        with storing():
+            token, player = await auth.guest(name)
+        return wire.Login(token, wire_player(player))
+
+    async def use(call: Call, params: UseParams) -> wire.Acting:
+        """Let the connection act for a token's player from here on."""
+        caller = await auth.find(params.token)
+        if caller is None:
+            raise Unauthenticated("This token is unknown, expired or revoked; get another one by auth.guest.")
+        assert call.connection is not None, "the method is for sockets only"
+        call.connection.caller = caller
+        return wire.Acting(wire_player(caller.player), sorted(caller.scopes))
+
+    async def logout(call: Call, _params: NoParams) -> wire.Empty:
+        """Revoke the token that the call is made with."""
+        caller = call.caller
+        assert isinstance(caller, Caller), "the method has a scope"
+        with storing():
+            await auth.revoke(caller)
+        revoked(caller)
+        return wire.Empty()
+
+    return (
+        Method("auth.guest", GuestParams, wire.Login, guest),
+        Method(
+            "auth.use", UseParams, wire.Acting, use, errors=(Unauthenticated,), socket_only=True, serial=True
+        ),
+        Method("auth.logout", NoParams, wire.Empty, logout, scope="read", serial=True),
+    )

@@ -1,0 +1,100 @@
+"""`record.*`: judging and showing records, which need not be ours."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+from msgspec import Raw, Struct
+
+from engine import Verdict, commitment, make_game, verify
+from server import wire
+from server.api.sessions import Seq
+from server.reading import PAGE
+from server.rpc.call import Call
+from server.rpc.errors import InvalidParams
+from server.rpc.methods import Method
+from server.store.sessions import Session
+from server.timeline import Timeline
+
+_AT_ONCE: Final = 2
+"""How many records are judged at the same time; each keeps a thread busy for up to a tenth of a second."""
+
+_NO_ID: Final = UUID(int=0)
+
+
+class VerifyParams(Struct, forbid_unknown_fields=True):
+    """A record."""
+
+    record: dict[str, Any]
+
+
+class ReplayParams(Struct, forbid_unknown_fields=True):
+    """A record, and after which event to begin."""
+
+    record: dict[str, Any]
+    since: Seq | None = None
+
+
+def methods() -> tuple[Method[Any], ...]:
+    """Return the methods."""
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def judge(record: dict[str, Any]) -> Verdict:
+        async with turn:
+            return await asyncio.to_thread(verify, record)
+
+    async def record_verify(_call: Call, params: VerifyParams) -> wire.Verdict:
+        """Play a record again from its seed, and say whether it is possible."""
+        verdict = await judge(params.record)
+        return msgspec.convert(verdict._asdict(), wire.Verdict)
+
+    async def record_replay(_call: Call, params: ReplayParams) -> Raw:
+        """Play a record again and return its events, as if one had watched it."""
+        record, since = params.record, params.since or 0
+        verdict = await judge(record)
+        if not verdict.valid:
+            raise InvalidParams("/record", f"This record does not verify: {verdict.reason}.")
+        if since > len(record["events"]):
+            raise InvalidParams("/since", f"The record has {len(record['events'])} events.")
+        return await _replay(record, since)
+
+    return (
+        Method("record.verify", VerifyParams, wire.Verdict, record_verify),
+        Method("record.replay", ReplayParams, wire.Replay, record_replay),
+    )
+
+
+async def _replay(record: dict[str, Any], since: int) -> Raw:
+    """Show a record that verifies as its session would be shown."""
+    game = make_game(record["game"], record["options"])
+    started = datetime.fromisoformat(record["started_at"])
+    row = Session(
+        id=_NO_ID,
+        player=_NO_ID,
+        game=game.name,
+        rules=game.rules,
+        variant=game.variant,
+        options=dict(game.options),
+        mode=record["mode"],
+        public=True,
+        seed=record["seed"],
+        drawn=False,
+        commitment=commitment(record["seed"]),
+        request_id=None,
+        created_at=started,
+    )
+    timeline = Timeline(row, wire.Player(**record["player"]), record["session"])
+    view = timeline.view(0)
+    events: list[Raw] = []
+    upto = min(len(record["events"]), since + PAGE)
+    for i, event in enumerate(record["events"][:upto]):
+        happened = timeline.happen(
+            event["kind"], event["move"], started + timedelta(milliseconds=event["elapsed_ms"])
+        )
+        if i >= since:
+            events.append(happened.event(timeline.text))
+        if i % 200 == 199:
+            await asyncio.sleep(0)
+    return wire.raw({"view": view, "events": events, "more": upto < len(record["events"])})

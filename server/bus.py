@@ -1,0 +1,163 @@
+"""Fan-out between processes: a hint over Redis that a session has gone on, or that a token is revoked.
+
+Hints may be lost and nothing depends on them but how soon somebody is told: whoever hears one reads Postgres.
+While Redis is away play goes on, and everything is looked at again when it is back.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final, Protocol, Self, cast
+from uuid import UUID
+
+import msgspec
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from server.live import LiveSessions
+from server.store.entries import Entry
+from server.watching import Watching
+
+_CHANNEL: Final = "patience-arena:sessions"
+_MOST_WAITING: Final = 10_000
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 2.0
+_TIMEOUT: Final = 2.0
+
+_log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
+
+
+class _PubSub(Protocol):
+    """What is used of redis-py's subscriptions."""
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *error: object) -> None: ...
+    async def subscribe(self, channel: str) -> None: ...
+    async def get_message(self, *, timeout: float) -> Mapping[str, object] | None: ...  # noqa: ASYNC109  It is redis-py's.
+
+
+class _Redis(Protocol):
+    """What is used of redis-py, whose own types leave much open."""
+
+    def ping(self) -> Awaitable[bool]: ...
+    def publish(self, channel: str, message: bytes) -> Awaitable[int]: ...
+    def pubsub(self) -> _PubSub: ...
+    def aclose(self) -> Awaitable[None]: ...
+
+
+class _Hint(msgspec.Struct, array_like=True):
+    """What one process tells the others: who it is, and how far which sessions have come."""
+
+    sender: str
+    sessions: list[tuple[UUID, int]]
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(_Hint).decode
+
+
+class Bus:
+    """One process's ear and mouth."""
+
+    def __init__(self, redis_url: str, watching: Watching) -> None:
+        """Connect to nothing yet."""
+        redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  It leaves its keywords open.
+            redis_url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT
+        )
+        self._redis = cast("_Redis", redis)
+        self._watching = watching
+        self._live: LiveSessions | None = None
+        self._name = secrets.token_hex(8)
+        self._news: dict[UUID, int] = {}
+        self._wake = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.heard = self.told = 0
+        """Hints taken and given since the start."""
+
+    async def start(self, live: LiveSessions) -> None:
+        """Begin to listen and to tell; Redis need not be there."""
+        self._live = live
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._tell())]
+
+    async def close(self) -> None:
+        """Stop."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(RedisError, OSError):
+            await self._redis.aclose()
+
+    async def ping(self) -> bool:
+        """Tell whether Redis answers."""
+        try:
+            return bool(await self._redis.ping())
+        except (RedisError, OSError):
+            return False
+
+    def tell(self, entries: Sequence[Entry]) -> None:
+        """Let other processes know that these events are durable."""
+        news = self._news
+        for entry in entries:
+            news[entry.session] = entry.seq
+        if len(news) > _MOST_WAITING:
+            # Redis is away. Whoever listens looks at everything when it is back.
+            news.clear()
+        self._wake.set()
+
+    async def _tell(self) -> None:
+        """Publish what is new, as much at a time as there is."""
+        pause = _FIRST_PAUSE
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            news, self._news = self._news, {}
+            if not news:
+                continue
+            try:
+                await self._redis.publish(_CHANNEL, _encode(_Hint(self._name, list(news.items()))))
+                self.told += len(news)
+                pause = _FIRST_PAUSE
+            except (RedisError, OSError):
+                await asyncio.sleep(pause)
+                pause = min(_LONGEST_PAUSE, pause * 2)
+
+    async def _listen(self) -> None:
+        """Hear what other processes tell, for as long as the process lives."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                async with self._redis.pubsub() as pubsub:
+                    await pubsub.subscribe(_CHANNEL)
+                    while True:
+                        message = await pubsub.get_message(timeout=30.0)
+                        if message is not None:
+                            pause = _FIRST_PAUSE
+                            self._hear(message)
+            except (RedisError, OSError) as error:
+                _log.warning("bus_away", error=type(error).__name__)
+                await asyncio.sleep(pause)
+                pause = min(_LONGEST_PAUSE, pause * 2)
+
+    def _hear(self, message: Mapping[str, object]) -> None:
+        """Look into what a message hints at."""
+        assert self._live is not None, "it has been started"
+        if message["type"] == "subscribe":
+            # The first time, and after every connection that was lost: something may have been missed.
+            for session in self._watching.sessions():
+                self._live.catch_up(session)
+        data = message["data"]
+        if message["type"] != "message" or not isinstance(data, bytes):
+            return
+        try:
+            hint = _decode(data)
+        except msgspec.DecodeError:
+            _log.warning("bus_garbled")
+            return
+        if hint.sender == self._name:
+            return
+        for session, seq in hint.sessions:
+            self.heard += 1
+            if self._watching.lacks(session, seq):
+                self._live.catch_up(session)

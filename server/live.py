@@ -1,0 +1,303 @@
+"""Live sessions: a bounded cache of what Postgres holds, each session carried forward by one call at a time.
+
+A session is held while it changes: from the moment a call is judged until its event is durable, or is known
+not to be. What is held is seen by nobody else, so only what is committed is ever shown. A session whose
+event failed is dropped and read again by whoever comes next.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from uuid import UUID
+
+from msgspec import Raw
+
+from engine import EventKind
+from server.clock import Clock
+from server.ids import id_text, parse_id
+from server.rpc.errors import NotFound, Unavailable
+from server.store.database import Database
+from server.store.errors import StoreUnavailable
+from server.store.events import load_events
+from server.store.journal import Journal
+from server.store.players import find_player
+from server.store.sessions import load_session
+from server.timeline import Happened, Timeline, wire_player
+
+_ROUNDS: Final = 16
+"""How many sessions are looked at to make room for one."""
+
+
+T = TypeVar("T")
+
+NO_SESSION: Final = "There is no such session; check its id."
+
+
+class Live:
+    """One session in memory, and whose turn it is."""
+
+    __slots__ = ("_waiters", "busy", "dead", "last", "text", "timeline")
+
+    timeline: Timeline
+    last: Happened | None
+    """The last event, if it was made here."""
+
+    def __init__(self, text: str) -> None:
+        """Begin held, without a timeline: whoever makes it loads it."""
+        self.text = text
+        self.busy = True
+        self.dead = False
+        self.last = None
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    def queue(self) -> asyncio.Future[None]:
+        """Take a place in the queue; the future tells when it is the caller's turn and must be awaited."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.busy:
+            self._waiters.append(turn)
+        else:
+            self.busy = True
+            turn.set_result(None)
+        return turn
+
+    def leave(self) -> None:
+        """Give the turn to the next one who waits."""
+        if self._waiters:
+            self._waiters.popleft().set_result(None)
+        else:
+            self.busy = False
+
+
+class Place(NamedTuple):
+    """A place in a session's queue."""
+
+    live: Live
+    turn: asyncio.Future[None] | None
+    """None for the first one, who loads the session."""
+
+
+class Published(Protocol):
+    """Tells subscribers of an event that has become durable."""
+
+    def __call__(self, timeline: Timeline, happened: Happened, origin: object = None) -> None:
+        """Tell all but ``origin``, which gets the answer."""
+        ...
+
+
+class LiveSessions:
+    """The sessions that this process has in memory."""
+
+    def __init__(
+        self, database: Database, journal: Journal, clock: Clock, publish: Published, most: int
+    ) -> None:
+        """Keep at most ``most`` sessions that nobody is busy with."""
+        self._database = database
+        self._journal = journal
+        self._clock = clock
+        self._publish = publish
+        self._most = most
+        self._cache: OrderedDict[str, Live] = OrderedDict()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        """Return how many sessions are in memory."""
+        return len(self._cache)
+
+    def idle(self, text: str) -> Live | None:
+        """Return a session that is in memory and nobody's turn, held for the caller; None otherwise."""
+        live = self._cache.get(text)
+        if live is None or live.busy:
+            return None
+        live.busy = True
+        self._cache.move_to_end(text)
+        return live
+
+    def queue(self, text: str) -> Place:
+        """Take a place in a session's queue, in the order of the calls of this. It must be entered."""
+        live = self._cache.get(text)
+        if live is None:
+            live = self._cache[text] = Live(text)
+            return Place(live, None)
+        self._cache.move_to_end(text)
+        return Place(live, live.queue())
+
+    async def enter(self, place: Place, *, fresh: bool = False) -> Live:
+        """Wait for a place's turn and return the session, held for the caller. Must not be cancelled.
+
+        Args:
+            place: where the caller stands.
+            fresh: whether to look for events that other processes have made.
+
+        Raises:
+            NotFound: there is no such session.
+            StoreUnavailable: the store is away.
+        """
+        while True:
+            live, turn = place
+            if turn is None:
+                await self._load(live)
+                return live
+            await turn
+            if not live.dead:
+                if fresh:
+                    await self.refresh(live)
+                return live
+            live.leave()
+            place = self.queue(live.text)
+
+    async def _load(self, live: Live) -> None:
+        """Read a session from the store into its place."""
+        try:
+            session = parse_id(live.text)
+            if session is None:
+                raise NotFound(NO_SESSION)
+            async with self._database.reading() as db:
+                row = await load_session(db, session)
+                if row is None:
+                    raise NotFound(NO_SESSION)
+                player = await find_player(db, row.player)
+                events = await load_events(db, session)
+            assert player is not None, "a foreign key sees to it"
+            live.timeline = timeline = Timeline(row, wire_player(player))
+            async for happened in timeline.advance(events):
+                self._publish(timeline, happened)
+        except BaseException:
+            self.drop(live)
+            raise
+        self._shrink()
+
+    async def refresh(self, live: Live) -> None:
+        """Let a held session catch up with what other processes have made of it.
+
+        Raises:
+            StoreUnavailable: the store is away; the session is dropped.
+        """
+        timeline = live.timeline
+        try:
+            async with self._database.reading() as db:
+                events = await load_events(db, timeline.row.id, since=timeline.seq)
+            async for happened in timeline.advance(events):
+                live.last = happened
+                self._publish(timeline, happened)
+        except BaseException:
+            self.drop(live)
+            raise
+
+    def add(self, timeline: Timeline) -> None:
+        """Take a session into memory that has just been made."""
+        live = Live(timeline.text)
+        live.timeline = timeline
+        live.leave()
+        self._cache[timeline.text] = live
+        self._shrink()
+
+    def drop(self, live: Live) -> None:
+        """Forget a held session, since what is in memory may not be what is stored, and end the turn."""
+        self._forget(live)
+        live.leave()
+
+    def _forget(self, live: Live) -> None:
+        live.dead = True
+        if self._cache.get(live.text) is live:
+            del self._cache[live.text]
+
+    def _shrink(self) -> None:
+        """Forget the sessions that were idle for the longest time, if there are too many."""
+        for _ in range(_ROUNDS):
+            if len(self._cache) <= self._most:
+                return
+            text, live = next(iter(self._cache.items()))
+            if live.busy:
+                self._cache.move_to_end(text)
+            else:
+                self._forget(live)
+
+    def spawn(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+        """Run work on a session as a task that goes on when whoever asked for it has gone."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def catch_up(self, session: UUID) -> None:
+        """Look for events that other processes have made, and tell subscribers."""
+        self.spawn(self._catch_up(self.queue(id_text(session))))
+
+    async def _catch_up(self, place: Place) -> None:
+        try:
+            live = await self.enter(place, fresh=True)
+        except (StoreUnavailable, NotFound):
+            return
+        live.leave()
+
+    async def close(self, seconds: float) -> None:
+        """Wait for work that is under way, for so long."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    def make(
+        self,
+        live: Live,
+        kind: EventKind,
+        move: str | None,
+        origin: object,
+        again: Callable[[], asyncio.Future[Raw]],
+    ) -> asyncio.Future[Raw]:
+        """Make the next event of a held session and give its turn up once the event's fate is known.
+
+        The future does not depend on whoever waits for it: a call that is given up is carried out all the
+        same, and told to subscribers.
+
+        Args:
+            live: the session; unless this raises, it is no longer the caller's to leave.
+            kind: the event's.
+            move: the move made, or to be taken back.
+            origin: the connection that gets the answer and therefore not the event.
+            again: judges the call afresh, for when another process was first.
+
+        Returns:
+            The encoded answer. It fails with `Unavailable` if nobody knows whether the event is durable.
+
+        Raises:
+            EngineError: the rules don't allow it; nothing has changed.
+            Unavailable: the journal takes no more; nothing has changed.
+        """
+        timeline = live.timeline
+        status = timeline.play.status
+        happened = timeline.happen(kind, move, self._clock.now())
+        try:
+            durable = self._journal.append(timeline.entry(happened, status))
+        except StoreUnavailable:
+            self._forget(live)
+            raise Unavailable from None
+        answer: asyncio.Future[Raw] = durable.get_loop().create_future()
+
+        def settled(fate: asyncio.Future[bool]) -> None:
+            error = fate.exception()
+            if error is not None:
+                self.drop(live)
+                if not answer.done():
+                    answer.set_exception(Unavailable() if isinstance(error, StoreUnavailable) else error)
+            elif not fate.result():
+                self.drop(live)
+                again().add_done_callback(lambda outcome: _copy(outcome, answer))
+            else:
+                live.last = happened
+                self._publish(timeline, happened, origin)
+                live.leave()
+                if not answer.done():
+                    answer.set_result(happened.change())
+
+        durable.add_done_callback(settled)
+        return answer
+
+
+def _copy(outcome: asyncio.Future[Raw], answer: asyncio.Future[Raw]) -> None:
+    """Let one future end as another did."""
+    if outcome.cancelled():
+        answer.cancel()
+    elif (error := outcome.exception()) is not None:
+        answer.set_exception(error)
+    elif not answer.done():
+        answer.set_result(outcome.result())

@@ -1,0 +1,165 @@
+"""Reading sessions: views, pages of events, lists and records, each for those who may see it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, cast
+
+from msgspec import Raw
+
+from server import wire
+from server.auth import Caller
+from server.clock import Clock, elapsed_ms, rfc3339
+from server.ids import id_text, parse_id
+from server.live import Live, LiveSessions, Place
+from server.rpc.call import Call
+from server.rpc.errors import InvalidParams, RpcError
+from server.sight import see
+from server.store.database import Database
+from server.store.events import load_events
+from server.store.players import Player
+from server.store.sessions import Session, SessionLine, list_sessions
+from server.timeline import Happened, Timeline
+from server.watching import Watching
+
+PAGE: Final = 1_000
+"""How many events one answer has at most."""
+
+
+async def read_events(
+    database: Database, row: Session, player: wire.Player, since: int, most: int
+) -> list[Happened]:
+    """Read at most so many events of a session after ``since``, with all that was told of them."""
+    return (await _replay(database, row, player, since + most))[1][since:]
+
+
+async def _replay(
+    database: Database, row: Session, player: wire.Player, upto: int
+) -> tuple[Timeline, list[Happened]]:
+    """Read a session up to an event, and all its events until then."""
+    async with database.reading() as db:
+        events = await load_events(db, row.id, limit=upto)
+    timeline = Timeline(row, player)
+    return timeline, [happened async for happened in timeline.advance(events)]
+
+
+class Reading:
+    """Reads sessions. What is returned as a task goes on when the caller has gone."""
+
+    def __init__(self, database: Database, live: LiveSessions, watching: Watching, clock: Clock) -> None:
+        """Read from ``database`` what is not in memory."""
+        self._database = database
+        self._live = live
+        self._watching = watching
+        self._clock = clock
+
+    def view(self, caller: Caller | None, text: str, seq: int | None) -> "asyncio.Task[Raw]":
+        """Return a session's view, as it is, or as it was after the event ``seq``."""
+        return self._start(self._view(self._live.queue(text), caller, seq))
+
+    def record(self, caller: Caller | None, text: str) -> "asyncio.Task[Raw]":
+        """Return a session's record."""
+        return self._start(self._record(self._live.queue(text), caller))
+
+    def subscribe(
+        self, call: Call, caller: Caller | None, text: str, since: int | None
+    ) -> "asyncio.Task[None]":
+        """Subscribe a call's connection to a session, and answer the call before anything is told of it."""
+        return self._start(self._subscribe(self._live.queue(text), call, caller, since))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        return self._live.spawn(work)
+
+    async def _seen(self, place: Place, caller: Caller | None) -> Live:
+        """Return a session as it is now, held, if the caller may see it."""
+        live = await self._live.enter(place, fresh=True)
+        try:
+            see(caller, live.timeline)
+        except RpcError:
+            live.leave()
+            raise
+        return live
+
+    async def _view(self, place: Place, caller: Caller | None, seq: int | None) -> Raw:
+        live = await self._seen(place, caller)
+        timeline = live.timeline
+        try:
+            if seq is None or seq == timeline.seq:
+                return timeline.view(timeline.elapsed(self._clock.now()))
+            _check_seq(timeline, "/seq", seq)
+        finally:
+            live.leave()
+        then, happened = await _replay(self._database, timeline.row, timeline.player, seq)
+        return then.view(happened[-1].elapsed_ms if happened else 0)
+
+    async def _record(self, place: Place, caller: Caller | None) -> Raw:
+        live = await self._seen(place, caller)
+        try:
+            return live.timeline.record(self._clock.now())
+        finally:
+            live.leave()
+
+    async def _subscribe(self, place: Place, call: Call, caller: Caller | None, since: int | None) -> None:
+        """The session is held until the call is answered, so that no event can come first."""
+        live = await self._seen(place, caller)
+        timeline, connection = live.timeline, call.connection
+        assert connection is not None, "the method is for sockets only"
+        try:
+            if since is None:
+                self._watching.add(timeline.row.id, connection, timeline.seq)
+                call.answer({"view": timeline.view(timeline.elapsed(self._clock.now()))})
+                return
+            _check_seq(timeline, "/since", since)
+            missed = await read_events(self._database, timeline.row, timeline.player, since, PAGE)
+            more = since + len(missed) < timeline.seq
+            if not more:
+                self._watching.add(timeline.row.id, connection, timeline.seq)
+            call.answer({"events": [happened.event(timeline.text) for happened in missed], "more": more})
+        finally:
+            live.leave()
+
+    async def list(
+        self,
+        player: Player,
+        *,
+        status: str | None,
+        game: str | None,
+        mode: str | None,
+        cursor: str | None,
+        limit: int,
+    ) -> wire.SessionList:
+        """Return a page of a player's sessions, newest first."""
+        before = None if cursor is None else parse_id(cursor)
+        if cursor is not None and before is None:
+            raise InvalidParams("/cursor", "This is no cursor; give the one of the page before, or none.")
+        async with self._database.reading() as db:
+            lines = await list_sessions(
+                db, player.id, status=status, game=game, mode=mode, before=before, limit=limit + 1
+            )
+        page = [self._item(line) for line in lines[:limit]]
+        return wire.SessionList(page, id_text(lines[limit - 1].id) if len(lines) > limit else None)
+
+    def _item(self, line: SessionLine) -> wire.SessionItem:
+        """Return a session as it stands in a list."""
+        elapsed = line.elapsed_ms
+        return wire.SessionItem(
+            session=id_text(line.id),
+            game=line.game,
+            variant=line.variant,
+            mode=cast("wire.Mode", line.mode),
+            status=cast("wire.Status", line.status),
+            score=line.score,
+            moves=line.moves,
+            elapsed_ms=elapsed_ms(line.created_at, self._clock.now()) if elapsed is None else elapsed,
+            started_at=rfc3339(line.created_at),
+            ended_at=None if line.ended_at is None else rfc3339(line.ended_at),
+        )
+
+
+def _check_seq(timeline: Timeline, path: str, seq: int) -> None:
+    """Refuse a number that the session has not reached.
+
+    Raises:
+        InvalidParams: it is greater than the last event's.
+    """
+    if seq > timeline.seq:
+        raise InvalidParams(path, f"The session is at seq {timeline.seq}; give 0 to {timeline.seq}.")

@@ -1,0 +1,70 @@
+"""One process at its port: uvicorn, set up for this application and stopped without losing anything."""
+
+import asyncio
+import socket
+from types import FrameType
+from typing import Final
+
+import uvicorn
+
+from server.app import Arena
+from server.config import Settings
+from server.rpc.protocol import SocketProtocol
+
+_GRACE_SECONDS: Final = 5
+"""How long plain HTTP requests may take after the connections have been parted with."""
+
+
+class _Server(uvicorn.Server):
+    """A server that parts with its clients before it closes their sockets."""
+
+    def __init__(self, config: uvicorn.Config, arena: Arena) -> None:
+        super().__init__(config)
+        self._arena = arena
+        self._draining: asyncio.Task[None] | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Drain at the first signal, stop at once at the second."""
+        if self._draining is not None:
+            super().handle_exit(sig, frame)
+            return
+        for server in self.servers:
+            server.close()
+        self._draining = asyncio.get_running_loop().create_task(self._drain(sig, frame))
+
+    async def _drain(self, sig: int, frame: FrameType | None) -> None:
+        try:
+            await self._arena.drain()
+        finally:
+            super().handle_exit(sig, frame)
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Open the port, so that it is known, and taken, before anything else starts.
+
+    Raises:
+        OSError: it cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+
+
+async def serve(arena: Arena, settings: Settings, port: socket.socket) -> None:
+    """Serve until a signal says to stop."""
+    config = uvicorn.Config(
+        arena.app,
+        ws=SocketProtocol,
+        http="httptools",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        ws_max_size=settings.limits.hard_bytes,
+        ws_per_message_deflate=False,
+        ws_ping_interval=20.0,
+        ws_ping_timeout=20.0,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=[str(network) for network in settings.trusted_proxies],
+    )
+    await _Server(config, arena).serve(sockets=[port])

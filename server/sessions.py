@@ -1,0 +1,205 @@
+"""Sessions: making them and playing them. Transport, params and scopes are not looked at here."""
+
+import asyncio
+import secrets
+from typing import NamedTuple
+
+from msgspec import Raw
+
+from engine import (
+    EventKind,
+    Game,
+    IllegalMove,
+    NothingToUndo,
+    PlayOver,
+    check_seed,
+    commitment,
+)
+from server.auth import Caller
+from server.clock import Clock
+from server.ids import new_id
+from server.live import Live, LiveSessions, Place
+from server.reading import read_events
+from server.rpc import errors
+from server.rpc.connection import Connection
+from server.rpc.errors import Conflict, Forbidden, NotAllowed, SessionOver, StaleSeq
+from server.store.database import Database
+from server.store.players import Player
+from server.store.sessions import Session, insert_session
+from server.timeline import Timeline, wire_player
+
+
+class _Behind(Exception):
+    """What is in memory may be behind the store, and the answer depends on it."""
+
+
+class _Answered(Exception):
+    """The call was carried out before, as the event of this number."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(seq)
+        self.seq = seq
+
+
+class Act(NamedTuple):
+    """A call that changes a session."""
+
+    caller: Caller
+    kind: EventKind
+    move: str | None
+    seq: int | None
+    """What the player saw; None where it does not matter."""
+
+    origin: Connection | None
+    """The connection that gets the answer."""
+
+
+class Sessions:
+    """Makes sessions and carries them forward."""
+
+    def __init__(self, database: Database, live: LiveSessions, clock: Clock) -> None:
+        """Keep sessions in ``database``, the busy ones in memory."""
+        self._database = database
+        self._live = live
+        self._clock = clock
+
+    async def create(
+        self,
+        player: Player,
+        game: Game,
+        *,
+        seed: str | None,
+        public: bool,
+        request_id: str | None,
+    ) -> Raw:
+        """Deal a new session and return its view; the first one's again for a `request_id` that is known.
+
+        Raises:
+            SeedError: ``seed`` is none.
+            StoreUnavailable: the store is away; with a `request_id` the call may be made again.
+        """
+        drawn = seed is None
+        seed = secrets.token_hex(16) if seed is None else check_seed(seed)
+        row = Session(
+            id=new_id(),
+            player=player.id,
+            game=game.name,
+            rules=game.rules,
+            variant=game.variant,
+            options=dict(game.options),
+            mode="casual",
+            public=public,
+            seed=seed,
+            drawn=drawn,
+            commitment=commitment(seed),
+            request_id=request_id,
+            created_at=self._clock.now(),
+        )
+        timeline = Timeline(row, wire_player(player))
+        row = row._replace(score=timeline.play.score)
+        async with self._database.writing() as db:
+            stored, new = await insert_session(db, row)
+        if not new:
+            return Timeline(stored, wire_player(player)).view(0)
+        self._live.add(timeline)
+        return timeline.view(0)
+
+    def act(self, text: str, act: Act) -> asyncio.Future[Raw] | Raw:
+        """Carry out a move, an undo or a resignation and return what it changed.
+
+        Calls for one session are judged in the order of the calls of this. The usual case, a session in
+        memory that nobody is busy with, takes no task.
+        """
+        live = self._live.idle(text)
+        if live is None:
+            return self._live.spawn(self._act(self._live.queue(text), act))
+        try:
+            return self._judge(live, act, fresh=False)
+        except (_Behind, _Answered):
+            return self._live.spawn(self._act(self._live.queue(text), act))
+
+    async def _act(self, place: Place, act: Act) -> Raw:
+        """Judge a call when its turn has come, at need with the store's help."""
+        live = await self._live.enter(place)
+        try:
+            try:
+                outcome = self._judge(live, act, fresh=False)
+            except _Behind:
+                live = await self._live.enter(self._live.queue(live.text), fresh=True)
+                outcome = self._judge(live, act, fresh=True)
+        except _Answered as answered:
+            timeline = live.timeline
+            [happened] = await read_events(self._database, timeline.row, timeline.player, answered.seq - 1, 1)
+            return happened.change()
+        return await outcome if isinstance(outcome, asyncio.Future) else outcome
+
+    def _judge(self, live: Live, act: Act, *, fresh: bool) -> asyncio.Future[Raw] | Raw:
+        """Judge a call on a session that is held, and let go of it.
+
+        Args:
+            live: the session.
+            act: the call.
+            fresh: whether the store has just been asked what other processes have made of it.
+
+        Raises:
+            RpcError: it is refused.
+            _Behind: it would be refused, but memory may be behind the store.
+            _Answered: it was carried out before the last event, so the answer has to be read.
+        """
+        timeline = live.timeline
+        kept = False
+        try:
+            if act.caller.player.id != timeline.row.player:
+                raise Forbidden("This session is somebody else's; only its player may play it.")
+            again = self._done_before(timeline, act)
+            if again is not None:
+                if live.last is not None and live.last.seq == again:
+                    return live.last.change()
+                raise _Answered(again)
+            refusal = self._refuse(timeline, act)
+            if refusal is not None:
+                raise refusal if fresh else _Behind
+            move = timeline.last_move if act.kind == "undo" else act.move
+            future = self._live.make(live, act.kind, move, act.origin, lambda: self._again(live.text, act))
+            kept = True
+            return future
+        except IllegalMove as error:
+            raise errors.IllegalMove(error.reason, timeline.seq) from None
+        except NothingToUndo:
+            raise Conflict("No move is in effect, so there is nothing to undo.") from None
+        except PlayOver as error:
+            raise SessionOver(error.status) from None
+        finally:
+            if not kept:
+                live.leave()
+
+    def _again(self, text: str, act: Act) -> asyncio.Future[Raw]:
+        """Judge a call afresh, another process having been first."""
+        return self._live.spawn(self._act(self._live.queue(text), act))
+
+    @staticmethod
+    def _done_before(timeline: Timeline, act: Act) -> int | None:
+        """Return the number of the event by which this very call was carried out before, None if by none."""
+        history = timeline.history
+        if act.kind == "resign":
+            return timeline.resigned_at
+        if act.seq is None or act.seq >= len(history):
+            return None
+        kind, move, _ = history[act.seq]
+        if kind == act.kind and (kind == "undo" or move == act.move):
+            return act.seq + 1
+        return None
+
+    @staticmethod
+    def _refuse(timeline: Timeline, act: Act) -> errors.RpcError | None:
+        """Return why a call is refused whatever the rules say of the move; None if it is not."""
+        status = timeline.play.status
+        if act.kind == "undo" and timeline.row.mode != "casual":
+            return NotAllowed("There is no undo in a daily or a race.")
+        if act.kind != "resign" and timeline.full:
+            return NotAllowed("This session takes no more moves; it can only be resigned.")
+        if status != "playing" and not (act.kind == "undo" and status == "lost"):
+            return SessionOver(status)
+        if act.seq is not None and act.seq != timeline.seq:
+            return StaleSeq(timeline.seq)
+        return None

@@ -1,0 +1,32 @@
+"""Who may see what: the one place where it is decided."""
+
+from server.auth import Caller
+from server.rpc.errors import Forbidden, Unauthenticated
+from server.timeline import Timeline
+
+
+def may_see(caller: Caller | None, timeline: Timeline) -> bool:
+    """Tell whether somebody may see a session's view, events and record.
+
+    Its player always may. Others may see a casual session that is public or has ended once; what belongs to a
+    daily or a race is shown to nobody else while that deal can still be played, which only its reveal ends.
+    """
+    if caller is not None and caller.player.id == timeline.row.player and "read" in caller.scopes:
+        return True
+    if timeline.row.mode == "casual":
+        return timeline.row.public or timeline.ended
+    return timeline.seed_known
+
+
+def see(caller: Caller | None, timeline: Timeline) -> None:
+    """Let the caller see a session, or refuse.
+
+    Raises:
+        Unauthenticated: without a token; with one it might be seen.
+        Forbidden: it is somebody else's.
+    """
+    if may_see(caller, timeline):
+        return
+    if caller is None:
+        raise Unauthenticated
+    raise Forbidden("This session is somebody else's; only its player may see it.")

@@ -1,0 +1,82 @@
+"""Subscriptions: which connection is told of which session's events, each once and in order.
+
+Every subscription knows the last `seq` that its connection has. Whatever carries a session forward in this
+process, a call or the store, publishes each event here before it lets go of the session, so that nothing can
+overtake anything.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from server.rpc.connection import Connection
+from server.rpc.errors import NotAllowed
+from server.rpc.messages import notification
+from server.timeline import Happened, Timeline
+
+_NOBODY: Final[dict[Connection, int]] = {}
+
+
+class Watching:
+    """The subscriptions of one process."""
+
+    def __init__(self, most: int) -> None:
+        """Let a connection subscribe to ``most`` sessions."""
+        self._most = most
+        self._sessions: dict[UUID, dict[Connection, int]] = {}
+        self._connections: dict[Connection, set[UUID]] = {}
+
+    def __len__(self) -> int:
+        """Return how many subscriptions there are."""
+        return sum(map(len, self._connections.values()))
+
+    def add(self, session: UUID, connection: Connection, seq: int) -> None:
+        """Subscribe a connection that has all events up to ``seq``; one that is subscribed begins anew.
+
+        Raises:
+            NotAllowed: the connection has too many subscriptions.
+        """
+        mine = self._connections.get(connection)
+        if mine is None:
+            mine = self._connections[connection] = set()
+            connection.on_close(lambda: self.drop(connection))
+        if session not in mine and len(mine) >= self._most:
+            raise NotAllowed(
+                f"A connection subscribes to {self._most} sessions at most; unsubscribe from some."
+            )
+        mine.add(session)
+        self._sessions.setdefault(session, {})[connection] = seq
+
+    def remove(self, session: UUID, connection: Connection) -> None:
+        """End a subscription, if there is one."""
+        self._connections.get(connection, set()).discard(session)
+        watchers = self._sessions.get(session)
+        if watchers is not None:
+            watchers.pop(connection, None)
+            if not watchers:
+                del self._sessions[session]
+
+    def drop(self, connection: Connection) -> None:
+        """End all subscriptions of a connection."""
+        for session in self._connections.pop(connection, set()):
+            self.remove(session, connection)
+
+    def lacks(self, session: UUID, seq: int) -> bool:
+        """Tell whether somebody is subscribed who has not been told of the event of that number."""
+        return any(has < seq for has in self._sessions.get(session, _NOBODY).values())
+
+    def sessions(self) -> list[UUID]:
+        """Return the sessions to which somebody is subscribed."""
+        return list(self._sessions)
+
+    def publish(self, timeline: Timeline, happened: Happened, origin: object = None) -> None:
+        """Tell subscribers of a durable event, but for ``origin``, which gets the answer."""
+        watchers = self._sessions.get(timeline.row.id)
+        if not watchers:
+            return
+        seq, text = happened.seq, ""
+        for connection, has in watchers.items():
+            if has == seq - 1:
+                watchers[connection] = seq
+                if connection is not origin:
+                    text = text or notification("session.event", happened.event(timeline.text))
+                    connection.notify(text)
