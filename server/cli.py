@@ -2,16 +2,20 @@
 
 import asyncio
 import os
+import socket
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Final, NoReturn, cast
 
 import structlog
 from cyclopts import App, Parameter
 
+from clients.python import DEFAULT_URL
+from clients.terminal.play import play
 from server import logs
 from server.app import Arena
 from server.config import ConfigError, Settings
@@ -26,8 +30,15 @@ _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
 def _fail(reason: object) -> NoReturn:
     """End with a reason that a person can do something about."""
-    print(f"patience: {reason}", file=sys.stderr)  # noqa: T201  It is meant for whoever typed the command.
+    print(f"patience: {reason}", file=sys.stderr)
     raise SystemExit(1)
+
+
+def _announce(listener: socket.socket) -> None:
+    """Say where the server is to be found, now that it is there."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    print(f"Patience Arena serves at http://{shown}:{port} (WebSocket: ws://{shown}:{port}/ws)", flush=True)
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -65,9 +76,29 @@ def serve_command(
                 upgrade(database_url)
             arena = Arena(database_url, redis_url, settings.limits)
             with asyncio.Runner(loop_factory=_loop) as runner:
-                runner.run(serve(arena, settings, listener))
+                started = runner.run(serve(arena, settings, listener, lambda: _announce(listener)))
+            if not started:
+                _fail("the server could not start; the log says why")
     except (ConfigError, EmbeddedError, StoreError) as error:
         _fail(error)
+
+
+@app.command(name="play")
+def play_command(
+    game: Annotated[str | None, Parameter(help="What to play, such as klondike.")] = None,
+    *,
+    url: Annotated[str, Parameter(help="The server's WebSocket address.")] = DEFAULT_URL,
+    seed: Annotated[str | None, Parameter(help="The deal to play; it is not ranked then.")] = None,
+    option: Annotated[
+        list[str] | None, Parameter(help="An option of the game as name=value.", negative="")
+    ] = None,
+    session: Annotated[str | None, Parameter(help="A session to take up again.")] = None,
+    token_file: Annotated[Path | None, Parameter(help="Where the player's token is kept.")] = None,
+) -> None:
+    """Play in line mode, at a terminal or through a pipe."""
+    raise SystemExit(
+        play(game, url=url, seed=seed, options=option or (), session=session, token_file=token_file)
+    )
 
 
 @app.command

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
@@ -18,10 +19,17 @@ _GRACE_SECONDS: Final = 5
 class _Server(uvicorn.Server):
     """A server that parts with its clients before it closes their sockets."""
 
-    def __init__(self, config: uvicorn.Config, arena: Arena) -> None:
+    def __init__(self, config: uvicorn.Config, arena: Arena, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._arena = arena
+        self._ready = ready
         self._draining: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so when calls are taken."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drain at the first signal, stop at once at the second."""
@@ -49,8 +57,12 @@ def listen(settings: Settings) -> socket.socket:
     return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
 
 
-async def serve(arena: Arena, settings: Settings, port: socket.socket) -> None:
-    """Serve until a signal says to stop."""
+async def serve(arena: Arena, settings: Settings, port: socket.socket, ready: Callable[[], None]) -> bool:
+    """Serve until a signal says to stop; ``ready`` is called when calls are taken.
+
+    Returns:
+        Whether it could be started at all; why not is in the log.
+    """
     config = uvicorn.Config(
         arena.app,
         ws=SocketProtocol,
@@ -67,4 +79,6 @@ async def serve(arena: Arena, settings: Settings, port: socket.socket) -> None:
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=[str(network) for network in settings.trusted_proxies],
     )
-    await _Server(config, arena).serve(sockets=[port])
+    server = _Server(config, arena, ready)
+    await server.serve(sockets=[port])
+    return server.started

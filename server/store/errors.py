@@ -90,12 +90,25 @@ def is_away(error: BaseException) -> bool:
         error = cause
 
 
+def _hide_details(error: BaseException | None) -> None:
+    """Take away PostgreSQL's DETAIL, which quotes the row at fault, seeds included."""
+    while error is not None:
+        if "detail" in vars(error):
+            # asyncpg's error has it, and SQLAlchemy's copy of that.
+            vars(error)["detail"] = None
+        error = _cause(error)
+
+
 @contextlib.contextmanager
 def store_errors() -> Generator[None]:
-    """Turn errors that mean "the database is away" into `StoreUnavailable`; all others pass through."""
+    """Turn errors that mean "the database is away" into `StoreUnavailable`; all others pass through.
+
+    Those lose their DETAIL on the way, so that no value of a row gets into a log.
+    """
     try:
         yield
     except (*_DRIVER_ERRORS, exc.SQLAlchemyError, OSError) as error:
         if is_away(error):
             raise StoreUnavailable(type(error).__name__) from error
+        _hide_details(error)
         raise
