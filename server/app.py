@@ -33,6 +33,8 @@ from server.store.errors import StoreUnavailable
 from server.store.journal import Journal
 from server.watching import Watching
 
+_GC_THRESHOLDS: Final = (50_000, 20, 100)
+
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
 
@@ -91,9 +93,11 @@ class Arena:
         """Connect, serve, and leave nothing undone."""
         await self._journal.start()
         await self._bus.start(self._live)
-        # What is here now stays for good, so the collector need not go through it again and again.
+        # What is here now stays for good, so the collector need not go through it again and again. Sessions
+        # hold no cycles either: it is there for what others leave behind, and may wait.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*_GC_THRESHOLDS)
         try:
             yield
         finally:

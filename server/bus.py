@@ -16,6 +16,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from server.ids import id_text
 from server.live import LiveSessions
 from server.store.entries import Entry
 from server.watching import Watching
@@ -70,7 +71,7 @@ class Bus:
         self._watching = watching
         self._live: LiveSessions | None = None
         self._name = secrets.token_hex(8)
-        self._news: dict[UUID, int] = {}
+        self._news: list[tuple[UUID, int]] = []
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.heard = self.told = 0
@@ -98,12 +99,10 @@ class Bus:
 
     def tell(self, entries: Sequence[Entry]) -> None:
         """Let other processes know that these events are durable."""
-        news = self._news
-        for entry in entries:
-            news[entry.session] = entry.seq
-        if len(news) > _MOST_WAITING:
+        if len(self._news) > _MOST_WAITING:
             # Redis is away. Whoever listens looks at everything when it is back.
-            news.clear()
+            self._news.clear()
+        self._news += [(entry.session, entry.seq) for entry in entries]
         self._wake.set()
 
     async def _tell(self) -> None:
@@ -112,11 +111,11 @@ class Bus:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            news, self._news = self._news, {}
+            news, self._news = self._news, []
             if not news:
                 continue
             try:
-                await self._redis.publish(_CHANNEL, _encode(_Hint(self._name, list(news.items()))))
+                await self._redis.publish(_CHANNEL, _encode(_Hint(self._name, news)))
                 self.told += len(news)
                 pause = _FIRST_PAUSE
             except (RedisError, OSError):
@@ -159,5 +158,6 @@ class Bus:
             return
         for session, seq in hint.sessions:
             self.heard += 1
-            if self._watching.lacks(session, seq):
-                self._live.catch_up(session)
+            text = id_text(session)
+            if self._watching.lacks(text, seq):
+                self._live.catch_up(text)

@@ -9,13 +9,12 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
-from uuid import UUID
 
 from msgspec import Raw
 
 from engine import EventKind
 from server.clock import Clock
-from server.ids import id_text, parse_id
+from server.ids import parse_id
 from server.rpc.errors import NotFound, Unavailable
 from server.store.database import Database
 from server.store.errors import StoreUnavailable
@@ -220,9 +219,9 @@ class LiveSessions:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def catch_up(self, session: UUID) -> None:
-        """Look for events that other processes have made, and tell subscribers."""
-        self.spawn(self._catch_up(self.queue(id_text(session))))
+    def catch_up(self, text: str) -> None:
+        """Look for events that other processes have made of a session, and tell subscribers."""
+        self.spawn(self._catch_up(self.queue(text)))
 
     async def _catch_up(self, place: Place) -> None:
         try:

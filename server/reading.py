@@ -105,14 +105,14 @@ class Reading:
         assert connection is not None, "the method is for sockets only"
         try:
             if since is None:
-                self._watching.add(timeline.row.id, connection, timeline.seq)
+                self._watching.add(timeline.text, connection, timeline.seq)
                 call.answer({"view": timeline.view(timeline.elapsed(self._clock.now()))})
                 return
             _check_seq(timeline, "/since", since)
             missed = await read_events(self._database, timeline.row, timeline.player, since, PAGE)
             more = since + len(missed) < timeline.seq
             if not more:
-                self._watching.add(timeline.row.id, connection, timeline.seq)
+                self._watching.add(timeline.text, connection, timeline.seq)
             call.answer({"events": [happened.event(timeline.text) for happened in missed], "more": more})
         finally:
             live.leave()

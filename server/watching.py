@@ -6,7 +6,6 @@ overtake anything.
 """
 
 from typing import Final
-from uuid import UUID
 
 from server.rpc.connection import Connection
 from server.rpc.errors import NotAllowed
@@ -17,19 +16,19 @@ _NOBODY: Final[dict[Connection, int]] = {}
 
 
 class Watching:
-    """The subscriptions of one process."""
+    """The subscriptions of one process; sessions are named by their ids as they stand on the wire."""
 
     def __init__(self, most: int) -> None:
         """Let a connection subscribe to ``most`` sessions."""
         self._most = most
-        self._sessions: dict[UUID, dict[Connection, int]] = {}
-        self._connections: dict[Connection, set[UUID]] = {}
+        self._sessions: dict[str, dict[Connection, int]] = {}
+        self._connections: dict[Connection, set[str]] = {}
 
     def __len__(self) -> int:
         """Return how many subscriptions there are."""
         return sum(map(len, self._connections.values()))
 
-    def add(self, session: UUID, connection: Connection, seq: int) -> None:
+    def add(self, session: str, connection: Connection, seq: int) -> None:
         """Subscribe a connection that has all events up to ``seq``; one that is subscribed begins anew.
 
         Raises:
@@ -46,7 +45,7 @@ class Watching:
         mine.add(session)
         self._sessions.setdefault(session, {})[connection] = seq
 
-    def remove(self, session: UUID, connection: Connection) -> None:
+    def remove(self, session: str, connection: Connection) -> None:
         """End a subscription, if there is one."""
         self._connections.get(connection, set()).discard(session)
         watchers = self._sessions.get(session)
@@ -60,17 +59,17 @@ class Watching:
         for session in self._connections.pop(connection, set()):
             self.remove(session, connection)
 
-    def lacks(self, session: UUID, seq: int) -> bool:
+    def lacks(self, session: str, seq: int) -> bool:
         """Tell whether somebody is subscribed who has not been told of the event of that number."""
         return any(has < seq for has in self._sessions.get(session, _NOBODY).values())
 
-    def sessions(self) -> list[UUID]:
+    def sessions(self) -> list[str]:
         """Return the sessions to which somebody is subscribed."""
         return list(self._sessions)
 
     def publish(self, timeline: Timeline, happened: Happened, origin: object = None) -> None:
         """Tell subscribers of a durable event, but for ``origin``, which gets the answer."""
-        watchers = self._sessions.get(timeline.row.id)
+        watchers = self._sessions.get(timeline.text)
         if not watchers:
             return
         seq, text = happened.seq, ""

@@ -8,7 +8,6 @@ from engine import SeedError, check_seed
 from server import wire
 from server.api.games import Options, find_game
 from server.auth import Caller
-from server.ids import parse_id
 from server.reading import Reading
 from server.rpc.call import Call
 from server.rpc.errors import (
@@ -156,9 +155,8 @@ def methods(sessions: Sessions, reading: Reading, watching: Watching) -> tuple[M
 
     def unsubscribe(call: Call, params: SessionParams) -> wire.Empty:
         """Be told of a session's events no longer."""
-        session = parse_id(params.session)
-        if session is not None and call.connection is not None:
-            watching.remove(session, call.connection)
+        if call.connection is not None:
+            watching.remove(params.session, call.connection)
         return wire.Empty()
 
     def record(call: Call, params: SessionParams) -> object:

@@ -49,6 +49,30 @@ class EmbeddedStores:
         Raises `EmbeddedError` if they cannot run here: the home is taken, of another version or out of reach,
         there are no programs, or one of them does not start. Nothing is left running then.
         """
+        try:
+            self._start()
+        except OSError as error:
+            # A full disk, or permissions inside of the home that somebody changed.
+            raise EmbeddedError(f"the embedded stores cannot start on {self._path}: {error}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop both in good order and let go of the home."""
+        self._running.close()
+
+    @property
+    def database_url(self) -> str:
+        """The `postgresql://` address of the database."""
+        return self.postgres.url
+
+    @property
+    def redis_url(self) -> str:
+        """The `unix://` address of Valkey."""
+        return self.valkey.url
+
+    def _start(self) -> None:
         with ExitStack() as starting:
             owner = Owner.for_children()
             home = starting.enter_context(Home(self._path, owner))
@@ -69,23 +93,6 @@ class EmbeddedStores:
             starting.callback(self._closing.set)
             self._running = starting.pop_all()
         _log.info("embedded stores run", home=str(home.path), sockets=str(home.sockets))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop both in good order and let go of the home."""
-        self._running.close()
-
-    @property
-    def database_url(self) -> str:
-        """The `postgresql://` address of the database."""
-        return self.postgres.url
-
-    @property
-    def redis_url(self) -> str:
-        """The `unix://` address of Valkey."""
-        return self.valkey.url
 
     def _watch(self) -> None:
         """Tend the children until closing; what goes wrong is logged and tried again."""

@@ -93,8 +93,8 @@ def is_away(error: BaseException) -> bool:
 def _hide_details(error: BaseException | None) -> None:
     """Take away PostgreSQL's DETAIL, which quotes the row at fault, seeds included."""
     while error is not None:
-        if "detail" in vars(error):
-            # asyncpg's error has it, and SQLAlchemy's copy of that.
+        if isinstance(vars(error).get("detail"), str):
+            # asyncpg's error has it, and so has the copy that SQLAlchemy makes of that.
             vars(error)["detail"] = None
         error = _cause(error)
 

@@ -153,6 +153,7 @@ def test_a_second_server_on_a_home_is_refused_and_does_not_harm_the_first(home: 
     with ServerProcess(home) as server:
         server.facts()
         assert f"(pid {server.pid})" in refusal(home)
+        server.stop()
 
 
 @on_linux
@@ -309,6 +310,13 @@ def test_a_log_that_has_grown_is_put_aside(home: Path) -> None:
     assert log.with_name("postgres.log.1").read_bytes().startswith(b"long ago\n")
     assert b"long ago" not in log.read_bytes()
     assert b"ready to accept connections" in log.read_bytes()
+
+
+def test_a_home_that_cannot_be_made_is_refused_with_what_to_do(home: Path) -> None:
+    home.write_text("a file, and no folder")
+    text = refusal(home)
+    assert text.startswith(f"{home} cannot be used")
+    assert "PATIENCE_HOME" in text
 
 
 @as_root

@@ -35,12 +35,16 @@ async def silent_client(running: Running) -> AsyncGenerator[Connection]:
     """The server's side of a client that shakes hands and never reads again."""
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.connect(("127.0.0.1", running.port))
-        client.sendall(
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, ("127.0.0.1", running.port))
+        await loop.sock_sendall(
+            client,
             b"GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
-            b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
         )
-        client.sendall(Frame(Opcode.TEXT, HELLO.encode()).serialize(mask=True))
+        assert b" 101 " in await loop.sock_recv(client, 4096)
+        await loop.sock_sendall(client, Frame(Opcode.TEXT, HELLO.encode()).serialize(mask=True))
         yield await served(running)
 
 

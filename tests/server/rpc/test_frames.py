@@ -55,6 +55,7 @@ def test_the_limit_of_depth(opening: str, closing: str) -> None:
     at_limit = opening * (32 // levels) + "1" + closing * (32 // levels)
     assert accepted(at_limit)
     assert not accepted(f"[{at_limit}]")
+    assert not accepted(opening + at_limit + closing)
     # What only comes one after another is not deep.
     assert accepted("[" + ",".join([opening + "1" + closing] * 40) + "]")
 
@@ -78,7 +79,7 @@ def test_an_open_string_is_searched_only_once() -> None:
     assert accepted('{"method":"record.verify"} "' + '\\"[' * 150_000) is False
 
 
-Nested: TypeAlias = "None | str | list[Nested] | dict[str, Nested]"
+Nested: TypeAlias = "str | list[Nested] | dict[str, Nested] | None"
 
 
 def depth(value: Nested) -> int:

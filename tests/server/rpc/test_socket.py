@@ -1,9 +1,11 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from server.config import Limits
@@ -52,8 +54,9 @@ async def ask(client: ClientConnection, method: str, *params: object) -> Json:
 async def close_code(client: ClientConnection) -> int:
     """Read until the connection is closed."""
     async with asyncio.timeout(20):
-        async for _ in client:
-            pass
+        with suppress(ConnectionClosed):
+            async for _ in client:
+                pass
     assert client.close_code is not None
     return client.close_code
 

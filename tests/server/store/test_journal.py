@@ -213,7 +213,7 @@ END_OURS = """
 async def play_on(database: Database, journal: Journal, session: UUID, length: int) -> list[int]:
     """Append until the session has `length` events, as a server would; give what was true.
 
-    An entry whose answer was lost may be written after the session was read again. Then the next one is false.
+    An entry whose answer was lost may be written after the session was read again: the next one is lost then.
     """
     durable: list[int] = []
     seq = 0

@@ -1,0 +1,5 @@
+"""`python -m server` is `patience`."""
+
+from server.cli import main
+
+main()

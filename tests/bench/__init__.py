@@ -1,0 +1,1 @@
+"""Programs that measure speed and print tables; none of them is a test."""
