@@ -151,6 +151,8 @@ class Sessions:
         try:
             if act.caller.player.id != timeline.row.player:
                 raise Forbidden("This session is somebody else's; only its player may play it.")
+            if "play" not in act.caller.scopes:
+                raise Forbidden("This token lacks the scope play; use one that has it.")
             again = self._done_before(timeline, act)
             if again is not None:
                 if live.last is not None and live.last.seq == again:

@@ -48,7 +48,7 @@ def methods(auth: Auth, revoked: Callable[[Caller], None]) -> tuple[Method[Any],
         return wire.Acting(wire_player(caller.player), sorted(caller.scopes))
 
     async def logout(call: Call, _params: NoParams) -> wire.Empty:
-        """Revoke the token that the call is made with."""
+        """Revoke the token that the call is made with, whatever its scopes are."""
         caller = call.caller
         assert isinstance(caller, Caller), "the method has a scope"
         with storing():
@@ -61,5 +61,5 @@ def methods(auth: Auth, revoked: Callable[[Caller], None]) -> tuple[Method[Any],
         Method(
             "auth.use", UseParams, wire.Acting, use, errors=(Unauthenticated,), socket_only=True, serial=True
         ),
-        Method("auth.logout", NoParams, wire.Empty, logout, scope="read", serial=True),
+        Method("auth.logout", NoParams, wire.Empty, logout, "read", serial=True, looks_first=True),
     )

@@ -165,13 +165,14 @@ def methods(sessions: Sessions, reading: Reading, watching: Watching) -> tuple[M
 
     play, seen = "play", (NotFound, Forbidden, Unavailable)
     moved = (*_ENDS, IllegalMove, StaleSeq, NotAllowed)
+    undone = (*_ENDS, StaleSeq, NotAllowed, Conflict)
     return (
         Method("session.create", CreateParams, wire.View, create, play, (NotFound, Unavailable)),
         Method("session.get", GetParams, wire.View, get, errors=seen),
         Method("session.list", ListParams, wire.SessionList, list_, "read", (Unavailable,)),
-        Method("session.move", MoveParams, wire.Change, move, play, moved),
-        Method("session.undo", UndoParams, wire.Change, undo, play, (*_ENDS, StaleSeq, NotAllowed, Conflict)),
-        Method("session.resign", SessionParams, wire.Change, resign, play, _ENDS),
+        Method("session.move", MoveParams, wire.Change, move, play, moved, looks_first=True),
+        Method("session.undo", UndoParams, wire.Change, undo, play, undone, looks_first=True),
+        Method("session.resign", SessionParams, wire.Change, resign, play, _ENDS, looks_first=True),
         Method(
             "session.subscribe", SubscribeParams, wire.Subscribed, subscribe, errors=seen, socket_only=True
         ),

@@ -36,7 +36,8 @@ def playout(name: str, options: dict[str, object], seed: str) -> list[str]:
     """Return the moves of one random playout."""
     game = make_game(name, options)
     play = Play(game, shuffle(seed, game.decks))
-    chance, moves = random.Random(seed), []
+    chance = random.Random(seed)
+    moves: list[str] = []
     while play.legal and len(moves) < _LONGEST:
         moves.append(chance.choice(play.legal))
         play.push(moves[-1])
@@ -69,7 +70,7 @@ def parts(play: Play, moves: list[str], spent: dict[str, float]) -> None:
         records = play.push(move)
         t0 = clock()
         legal = game.extra(table)
-        legal += game.sources.find(table, play._takers, game.lift(table))
+        legal += game.sources.find(table, play._takers, game.lift(table))  # pyright: ignore[reportPrivateUsage]  A part is what is measured.
         legal.sort()
         t1 = clock()
         play.check()
