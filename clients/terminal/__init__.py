@@ -1,0 +1,1 @@
+"""Patience in a terminal, line by line."""
