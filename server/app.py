@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from server.api import about, auth, games, records, sessions
@@ -33,6 +33,13 @@ from server.store.errors import StoreUnavailable
 from server.store.journal import Journal
 from server.watching import Watching
 
+_GREETING: Final = """\
+Patience Arena
+WebSocket        /ws
+JSON-RPC         POST /rpc
+OpenRPC          /openrpc.json
+In a terminal    patience play klondike
+"""
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
@@ -81,6 +88,7 @@ class Arena:
         self.app = Starlette(
             routes=[
                 *rpc_routes(self._socket, HttpEndpoint(dispatcher, tokens.find, limits), document),
+                Route("/", self._greet),
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
                 Route("/metrics", self._metrics.respond),
@@ -137,6 +145,10 @@ class Arena:
         metrics.counter("patience_bus_told", "Hints given to other processes.", lambda: self._bus.told)
         metrics.counter("patience_bus_heard", "Hints taken from other processes.", lambda: self._bus.heard)
         return metrics
+
+    async def _greet(self, _request: Request) -> Response:
+        """Tell whoever opens the printed address where things are."""
+        return PlainTextResponse(_GREETING)
 
     async def _healthz(self, _request: Request) -> Response:
         """The process lives."""

@@ -83,9 +83,11 @@ class Reading:
         live = await self._seen(place, caller)
         timeline = live.timeline
         try:
-            if seq is None or seq == timeline.seq:
+            if seq is None:
                 return timeline.view(timeline.elapsed(self._clock.now()))
             _check_seq(timeline, "/seq", seq)
+            if seq == timeline.seq:
+                return timeline.view(timeline.history[-1][2] if timeline.history else 0)
         finally:
             live.leave()
         then, happened = await _replay(self._database, timeline.row, timeline.player, seq)

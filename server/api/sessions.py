@@ -19,6 +19,7 @@ from server.rpc.errors import (
     NotFound,
     SessionOver,
     StaleSeq,
+    Unauthenticated,
     Unavailable,
 )
 from server.rpc.methods import Method
@@ -105,12 +106,12 @@ def methods(sessions: Sessions, reading: Reading, watching: Watching) -> tuple[M
 
     async def create(call: Call, params: CreateParams) -> Raw:
         """Deal a new session."""
-        game = find_game(params.game, params.options)
         if params.seed is not None:
             try:
                 check_seed(params.seed)
             except SeedError as error:
                 raise InvalidParams("/seed", f"{error}.") from None
+        game = find_game(params.game, params.options)
         with storing():
             return await sessions.create(
                 player_of(call).player,
@@ -163,7 +164,7 @@ def methods(sessions: Sessions, reading: Reading, watching: Watching) -> tuple[M
         """Return a session as a record, which anybody can play again."""
         return reading.record(caller_of(call), params.session)
 
-    play, seen = "play", (NotFound, Forbidden, Unavailable)
+    play, seen = "play", (Unauthenticated, NotFound, Forbidden, Unavailable)
     moved = (*_ENDS, IllegalMove, StaleSeq, NotAllowed)
     undone = (*_ENDS, StaleSeq, NotAllowed, Conflict)
     return (

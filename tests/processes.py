@@ -1,0 +1,103 @@
+"""`patience serve` as a process of its own, to be talked to, stopped and killed."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import IO
+
+SECONDS = 60
+"""How long a start or a stop may take."""
+
+_ADDRESS = re.compile(r"serves at http://\S+:(\d+) ")
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """Return this process's environment with these settings of the server and no others."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PATIENCE_") and name not in {"DATABASE_URL", "REDIS_URL"}
+    }
+    return kept | settings
+
+
+class Process:
+    """One `patience serve`."""
+
+    def __init__(self, settings: dict[str, str]) -> None:
+        self._log: IO[bytes] = tempfile.TemporaryFile()
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "server", "serve", "--port", "0"],
+            env=environment(**settings),
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        self.port = 0
+
+    @property
+    def ws(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    @property
+    def http(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """Everything on standard error so far."""
+        return os.pread(self._log.fileno(), 1 << 26, 0).decode()
+
+    async def ready(self) -> None:
+        """Wait until it says where it is."""
+        assert self.child.stdout is not None
+        async with asyncio.timeout(SECONDS):
+            line = await asyncio.to_thread(self.child.stdout.readline)
+        found = _ADDRESS.search(line)
+        if found is None:
+            raise RuntimeError(f"the server did not start: {line!r}\n{self.log}")
+        self.port = int(found[1])
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self.child.send_signal(number)
+
+    async def wait(self) -> int:
+        """Wait for its end and return the exit code."""
+        return await asyncio.to_thread(self.child.wait, SECONDS)
+
+    async def kill(self) -> None:
+        """Kill it, in the middle of whatever it does."""
+        self.child.kill()
+        await self.wait()
+
+    def close(self) -> None:
+        """Let go of its files; it is killed if it still runs."""
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait(SECONDS)
+        if self.child.stdout is not None:
+            self.child.stdout.close()
+        self._log.close()
+
+
+@asynccontextmanager
+async def served(**settings: str) -> AsyncGenerator[Process]:
+    """Run a server with these settings; stop it in the end if it still runs."""
+    process = Process(settings)
+    try:
+        await process.ready()
+        yield process
+        if process.child.poll() is None:
+            process.send(signal.SIGTERM)
+            await process.wait()
+    finally:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.close()
