@@ -59,7 +59,6 @@ def play(
     try:
         return asyncio.run(_play(game, url, seed, options, session, token_file))
     except KeyboardInterrupt:
-        print(file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has gone. Python would complain once more when it flushes at the end.

@@ -78,6 +78,11 @@ class Sitting:
                     following = asyncio.create_task(self._follow(self._session))
                 else:
                     await self._obey(text.strip().lower())
+        except asyncio.CancelledError:
+            # An interrupt leaves the table as much as `q` does.
+            self._say("")
+            self._say_goodbye()
+            raise
         finally:
             following.cancel()
             if line is not None:

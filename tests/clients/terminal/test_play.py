@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -181,6 +182,7 @@ async def test_an_interrupt_is_no_accident(arena: str, tmp_path: Path) -> None:
     assert process.stdout is not None
     async with asyncio.timeout(SECONDS):
         await process.stdout.readuntil(b"| 0 moves |")
-        process.send_signal(2)
-        _, err = await process.communicate()
-    assert (process.returncode, err) == (130, b"\n")
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (130, b"")
+    assert b"To take it up again:" in out
