@@ -21,10 +21,10 @@ class WrongUndo(EngineError):
     kind = "wrong_undo"
 
 
-class RevealTooEarly(EngineError):
-    """The seed is revealed while the attempt goes on."""
+class WrongReveal(EngineError):
+    """The seed is revealed while the attempt goes on, or once more."""
 
-    kind = "reveal_too_early"
+    kind = "wrong_reveal"
 
 
 def apply(play: Play, kind: EventKind, move: str | None) -> list[Record]:
@@ -38,7 +38,7 @@ def apply(play: Play, kind: EventKind, move: str | None) -> list[Record]:
     Raises:
         IllegalMove, PlayOver, NothingToUndo: as `Play.push` and `Play.pop` do.
         WrongUndo: the move taken back is not ``move``. The play is of no use afterwards.
-        RevealTooEarly: a reveal before the end.
+        WrongReveal: a reveal before the end, or a second one.
     """
     if kind == "move":
         return play.push(move or "")
@@ -48,8 +48,8 @@ def apply(play: Play, kind: EventKind, move: str | None) -> list[Record]:
             raise WrongUndo(f"this undo takes back {taken_back!r}")
         return records
     if kind == "reveal":
-        if play.status == "playing":
-            raise RevealTooEarly("nothing is revealed before the end")
+        if play.status == "playing" or play.revealed:
+            raise WrongReveal("the seed is revealed once, after the end")
         play.reveal()
     else:
         play.end("resigned" if kind == "resign" else "expired")

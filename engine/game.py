@@ -8,6 +8,7 @@ go); what else a player may do comes from `extra`, what follows by itself from `
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from engine.building import Building
@@ -15,7 +16,7 @@ from engine.cards import Card
 from engine.effects import Effect, Flip, Shift
 from engine.layout import Layout, PileIndex
 from engine.moves import Form, Move
-from engine.options import DEFAULT, Option, Value, Variant, fill
+from engine.options import DEFAULT, Option, Options, Variant, fill
 from engine.sources import Source, Sources
 from engine.table import Table
 
@@ -105,7 +106,7 @@ class Game(ABC):
         Raises:
             OptionError: an option is unknown or out of range.
         """
-        self.options: dict[str, Value] = fill(self.options_spec, options or {})
+        self.options: Options = MappingProxyType(fill(self.options_spec, options or {}))
         piles = len(self.layout.piles)
         self._cards: list[tuple[tuple[Card, ...], ...]] = [((),) * 52] * piles
         self._space: list[tuple[Card, ...]] = [()] * piles
@@ -144,6 +145,10 @@ class Game(ABC):
     def draws(self) -> int:
         """Return how many cards a draw turns up."""
         return 1
+
+    def no_redeals_left(self, table: Table) -> bool:
+        """Tell whether the waste may not be turned back any more, however the stock stands."""
+        return False
 
     def lift(self, table: Table) -> tuple[int, int]:
         """Return how many cards may move as one unit onto a pile, and onto a space."""

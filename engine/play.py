@@ -31,7 +31,7 @@ class Play:
 
     __slots__ = (
         "_backs", "_check", "_effects", "_records", "_takers",
-        "done", "game", "legal", "score", "seq", "status", "table", "undos",
+        "done", "game", "legal", "revealed", "score", "seq", "status", "table", "undos",
     )  # fmt: skip
 
     game: Game
@@ -43,6 +43,9 @@ class Play:
     score: int
     seq: int
     """How many events there have been."""
+
+    revealed: bool
+    """Whether an event has made the seed known."""
 
     undos: int
     done: list[Played]
@@ -56,9 +59,13 @@ class Play:
             cards: all cards of the game's decks, the first to be dealt first; of a position the names of
                 its face-down cards, pile by pile from the bottom.
             table: the position, which becomes the play's own; None to deal.
+
+        Raises:
+            ValueError: there are more or fewer names than cards that lie face down.
         """
         self.game = game
         self.seq = self.undos = 0
+        self.revealed = False
         self.done = []
         self._effects: list[Effect] = []
         self._records: list[Record] = []
@@ -70,6 +77,8 @@ class Play:
             game.deal(self.table, self._act)
         else:
             self.table = table
+            if len(cards) != sum(table.down):
+                raise ValueError(f"{sum(table.down)} cards lie face down, and {len(cards)} are named")
             names = iter(cards)
             for pile, down in enumerate(table.down):
                 self._backs.lay(pile, [next(names) for _ in range(down)])
@@ -158,6 +167,7 @@ class Play:
 
     def reveal(self) -> None:
         """Count the event that makes the seed known; nothing on the table changes."""
+        self.revealed = True
         self.seq += 1
 
     def _note(self) -> tuple[list[Effect], list[Record]]:

@@ -58,9 +58,9 @@ def _no_draw(game: Game, table: Table) -> Reason:
 
 
 def _no_redeal(game: Game, table: Table) -> Reason:
-    if table.count(game.stock):
-        return "target_full"
-    return "source_locked" if table.count(game.waste) else "empty_source"
+    if not table.count(game.waste):
+        return "empty_source"
+    return "source_locked" if game.no_redeals_left(table) else "target_full"
 
 
 def _no_leaving(game: Game, table: Table, move: Move, a: PileIndex, b: PileIndex) -> Reason:

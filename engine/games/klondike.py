@@ -78,9 +78,12 @@ Each card on the foundations is one point.
         """Draw as long as there is a stock, redeal as long as there is a pass left."""
         if table.down[self.stock]:
             return ["draw"]
+        return ["redeal"] if table.up[self.waste] and not self.no_redeals_left(table) else []
+
+    def no_redeals_left(self, table: Table) -> bool:
+        """Count the passes that have begun, unless there is no limit."""
         passes = self.options["passes"]
-        more = table.up[self.waste] and (not passes or table.vars["pass"] < passes)
-        return ["redeal"] if more else []
+        return bool(passes) and table.vars["pass"] >= passes
 
     def settle(self, step: Step, table: Table, act: Act) -> None:
         """Turn up a column's top card; count the passes."""

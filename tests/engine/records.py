@@ -15,6 +15,26 @@ json_values = st.recursive(
 )
 """Anything that JSON can say and every language reads alike."""
 
+FIELDS = [
+    "format",
+    "session",
+    "game",
+    "rules",
+    "options",
+    "mode",
+    "player",
+    "seed",
+    "commitment",
+    "status",
+    "score",
+    "started_at",
+    "ended_at",
+    "elapsed_ms",
+    "events",
+    "digest",
+]
+"""The fields of a record."""
+
 Change: TypeAlias = Callable[[dict[str, Any]], object]
 
 

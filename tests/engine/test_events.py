@@ -6,7 +6,7 @@ import pytest
 
 from engine.deal import shuffle
 from engine.errors import IllegalMove, NothingToUndo, PlayOver
-from engine.events import RevealTooEarly, WrongUndo, apply
+from engine.events import WrongReveal, WrongUndo, apply
 from engine.games import make_game
 from engine.play import Play
 from engine.view import view
@@ -42,7 +42,7 @@ def test_a_reveal_follows_an_end(play: Play) -> None:
 
 
 def test_a_reveal_before_the_end_is_refused(play: Play) -> None:
-    with pytest.raises(RevealTooEarly):
+    with pytest.raises(WrongReveal):
         apply(play, "reveal", None)
     assert play.seq == 0
 

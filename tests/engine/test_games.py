@@ -1,7 +1,7 @@
 """The games that there are, and what each of them says of itself."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -80,7 +80,7 @@ def test_its_options_have_a_schema_that_takes_its_variants(game: type[Game]) -> 
 def test_it_has_a_title_a_summary_of_one_line_and_help(game: type[Game]) -> None:
     assert game.title
     assert re.fullmatch(r"[^\n]{20,120}\.", game.summary)
-    assert len(game.help) > 200
+    assert len(game.help) > 60
     assert game.help == game.help.strip() + "\n"
 
 
@@ -111,7 +111,6 @@ def test_its_routes_choices_and_phases_name_what_there_is(game: Game) -> None:
 
 
 @every_class
-def test_its_options_are_not_shared_between_instances(game: type[Game]) -> None:
-    one, other = game(), game()
-    one.options["nonsense"] = 1
-    assert "nonsense" not in other.options
+def test_its_options_cannot_be_changed(game: type[Game]) -> None:
+    with pytest.raises(TypeError):
+        cast("dict[str, int]", game().options)["nonsense"] = 1

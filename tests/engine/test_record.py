@@ -11,7 +11,7 @@ from msgspec import json as msgspec_json
 from engine.deal import commitment
 from engine.record import Verdict, begin, canonical, sealed, verify
 from engine.view import view
-from tests.engine.records import Change, changed, json_values, on_file, record_of
+from tests.engine.records import FIELDS, Change, changed, json_values, on_file, record_of
 from tests.engine.vectors import Playthrough, playthroughs
 
 LOST = "klondike-draw1-lost-9"
@@ -114,6 +114,13 @@ def in_a_race(record: dict[str, Any]) -> None:
 
 def test_a_race_has_a_reveal_after_its_end() -> None:
     assert verify(changed(on_file(WON), in_a_race)).valid
+
+
+def test_a_deal_is_revealed_once() -> None:
+    record = changed(on_file(WON), in_a_race)
+    record["events"].append(record["events"][-1] | {"seq": len(record["events"]) + 1})
+    verdict = verify(sealed(record))
+    assert (verdict.valid, verdict.at) == (False, len(record["events"]) - 1)
 
 
 def test_a_casual_session_has_no_reveal_event() -> None:
@@ -236,7 +243,7 @@ def test_a_reveal_before_the_end_is_at_fault() -> None:
         record["events"][0].update(kind="reveal", move=None)
 
     verdict = verify(changed(on_file(WON), early))
-    assert (verdict.reason, verdict.at) == ("reveal_too_early", 0)
+    assert (verdict.reason, verdict.at) == ("wrong_reveal", 0)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +297,7 @@ options_at_random = st.dictionaries(
 )
 
 
-@given(field=st.sampled_from(list(on_file(LOST))), value=json_values | options_at_random)
+@given(field=st.sampled_from(FIELDS), value=json_values | options_at_random)
 def test_any_value_in_any_field_is_judged(field: str, value: Any) -> None:
     judged(on_file(LOST) | {field: value})
 
@@ -308,7 +315,7 @@ def test_any_value_in_any_event_is_judged_and_shows(index: int, field: str, valu
     assert verdict.at is None or verdict.at >= index
 
 
-@given(document=st.dictionaries(st.sampled_from([*on_file(LOST), "more"]), json_values))
+@given(document=st.dictionaries(st.sampled_from([*FIELDS, "more"]), json_values))
 def test_any_object_is_judged(document: dict[str, Any]) -> None:
     assert not judged(document).valid
 
