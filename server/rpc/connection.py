@@ -48,6 +48,7 @@ class Connection:
         "_size",
         "_tasks",
         "_wake",
+        "_write_now",
         "_writer",
         "accepting",
         "address",
@@ -63,9 +64,12 @@ class Connection:
         address: str,
         caller: Caller | None,
         abort: Callable[[], None],
+        write: Callable[[str], bool] | None = None,
         close_seconds: float = CLOSE_SECONDS,
     ) -> None:
         """Take an accepted WebSocket: `send` is ASGI's, `abort` cuts it without a word.
+
+        `write`, if there is one, sends a text at once or tells that it can't.
 
         Must be made in the event loop, where it starts the task that sends; in the end await `finish`.
         """
@@ -80,6 +84,7 @@ class Connection:
         self._send = send
         self._limits = limits
         self._abort = abort
+        self._write_now = write
         self._close_seconds = close_seconds
         self._outbox: deque[str] = deque()
         self._queue: deque[str] = self._outbox
@@ -110,13 +115,17 @@ class Connection:
             self._progress()
 
     def send(self, text: str) -> None:
-        """Put a text into the outbox. If too much waits there already, close with 1013 instead.
+        """Send a text, by way of the outbox if it must wait; close with 1013 if too much waits already.
 
         The bound in bytes is applied to characters, which are the same in all but a few names.
         """
         if self._close is not None:
             return
         queue = self._queue
+        # While the writer sleeps the outbox is empty, and nothing can be overtaken.
+        idle = self._wake is not None and queue is self._outbox
+        if idle and self._write_now is not None and self._write_now(text):
+            return
         queue.append(text)
         self._size += len(text)
         if self._size > self._limits.outbox_bytes or len(queue) > self._limits.outbox_messages:

@@ -1,8 +1,8 @@
 """`GET /ws`: the WebSocket endpoint, which reads what the connections send."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
@@ -12,7 +12,10 @@ from server.rpc.connection import CLOSE_SECONDS, RESTART, TRY_AGAIN, UNSUPPORTED
 from server.rpc.dispatch import Dispatcher
 from server.rpc.errors import RpcError
 from server.rpc.headers import bearer_token, client_address
-from server.rpc.protocol import ABORT
+from server.rpc.protocol import ABORT, SHORTCUT, Shortcut
+
+_REST: Final = "patience.rest"
+"""The event that follows a frame taken on the short way whose call has to be waited for."""
 
 
 class SocketEndpoint:
@@ -54,18 +57,21 @@ class SocketEndpoint:
             code, reason = refusal
             await send({"type": "websocket.close", "code": code, "reason": reason})
             return
-        abort: Callable[[], None] = scope.get("extensions", {}).get(ABORT, _cannot_abort)
+        extensions = scope.get("extensions", {})
+        abort: Callable[[], None] = extensions.get(ABORT, _cannot_abort)
+        shortcut: Shortcut | None = extensions.get(SHORTCUT)
         connection = Connection(
             send,
             self._limits,
             address=client_address(scope),
             caller=caller,
             abort=abort,
+            write=shortcut.write if shortcut else None,
             close_seconds=self._close_seconds,
         )
         self.connections.add(connection)
         try:
-            await self._read(connection, receive)
+            await self._read(connection, receive, shortcut)
         finally:
             self.connections.discard(connection)
             await connection.finish()
@@ -75,20 +81,35 @@ class SocketEndpoint:
         self._draining = True
         await asyncio.gather(*(connection.drain(seconds) for connection in self.connections))
 
-    async def _read(self, connection: Connection, receive: Receive) -> None:
+    async def _read(self, connection: Connection, receive: Receive, shortcut: Shortcut | None) -> None:
         """Take frames until the connection is lost or closed."""
         dispatch: Final = self._dispatcher.receive
-        while True:
-            event = await receive()
-            if event["type"] != "websocket.receive":
-                return
+
+        def take(text: str) -> Mapping[str, Any] | None:
+            """Take a frame on the short way; what has to be waited for is waited for below."""
             if not connection.accepting:
+                return None
+            rest = dispatch(text, connection)
+            return {"type": _REST, "rest": rest} if rest is not None or connection.busy else None
+
+        while True:
+            if shortcut is not None:
+                shortcut.take = take
+            event = await receive()
+            if shortcut is not None:
+                shortcut.take = None
+            rest: Awaitable[None] | None = None
+            if event["type"] == _REST:
+                rest = event["rest"]
+            elif event["type"] != "websocket.receive":
+                return
+            elif not connection.accepting:
                 continue
-            text: str | None = event.get("text")
-            if text is None:
+            elif (text := event.get("text")) is None:
                 connection.close(UNSUPPORTED, "frames must be text")
                 continue
-            rest = dispatch(text, connection)
+            else:
+                rest = dispatch(text, connection)
             if rest is not None:
                 await rest
             if connection.busy:
