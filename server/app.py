@@ -18,6 +18,7 @@ from server.auth import Auth, Caller
 from server.bus import Bus
 from server.clock import Clock, SystemClock
 from server.config import Limits
+from server.ids import id_text
 from server.live import LiveSessions
 from server.metrics import Metrics
 from server.reading import Reading
@@ -66,7 +67,12 @@ class Arena:
         self._watching = Watching(limits.subscriptions)
         self._bus = Bus(redis_url, self._watching)
         self._live = LiveSessions(
-            self._database, self._journal, clock, self._watching.publish, limits.cached_sessions
+            self._database,
+            self._journal,
+            clock,
+            self._watching.publish,
+            self._doubted,
+            limits.cached_sessions,
         )
         tokens = Auth(self._database, clock)
         playing = Sessions(self._database, self._live, clock)
@@ -75,9 +81,9 @@ class Arena:
             (
                 *about.methods(clock, limits),
                 *games.METHODS,
-                *auth.methods(tokens, self._revoked),
+                *auth.methods(tokens, self._revoked, self._watching.drop),
                 *sessions.methods(playing, reading, self._watching),
-                *records.methods(),
+                *records.methods(reading),
             ),
             version("patience-arena"),
         )
@@ -124,6 +130,13 @@ class Arena:
         """Tell other processes what has become durable."""
         self._bus.tell(entries)
 
+    def _doubted(self, entry: Entry) -> None:
+        """Let everybody look whether an event has become durable after all."""
+        self._bus.tell((entry,))
+        text = id_text(entry.session)
+        if self._watching.lacks(text, entry.seq):
+            self._live.catch_up(text)
+
     def _revoked(self, caller: Caller) -> None:
         """Let every connection here that acts by a revoked token act for nobody."""
         for connection in self._socket.connections:
@@ -143,6 +156,9 @@ class Arena:
         metrics.counter("patience_journal_commits", "Commits of events.", lambda: self._journal.commits)
         metrics.counter("patience_journal_events", "Events made durable.", lambda: self._journal.rows)
         metrics.counter("patience_bus_told", "Hints given to other processes.", lambda: self._bus.told)
+        metrics.counter(
+            "patience_bus_failures", "Times that Redis took no hint.", lambda: self._bus.failures
+        )
         metrics.counter("patience_bus_heard", "Hints taken from other processes.", lambda: self._bus.heard)
         return metrics
 

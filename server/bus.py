@@ -1,7 +1,8 @@
 """Fan-out between processes: a hint over Redis that a session has gone on, or that a token is revoked.
 
-Hints may be lost and nothing depends on them but how soon somebody is told: whoever hears one reads Postgres.
-While Redis is away play goes on, and everything is looked at again when it is back.
+Nothing depends on hints but how soon somebody is told: whoever hears one reads Postgres. While Redis is away
+play goes on. When it is back, whoever lost it looks at everything again, and tells what the others may have
+missed, who need not have lost it at the same time.
 """
 
 import asyncio
@@ -53,6 +54,7 @@ class _Hint(msgspec.Struct, array_like=True):
 
     sender: str
     sessions: list[tuple[UUID, int]]
+    """None at all mean that there were too many to be named."""
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -72,10 +74,11 @@ class Bus:
         self._live: LiveSessions | None = None
         self._name = secrets.token_hex(8)
         self._news: list[tuple[UUID, int]] = []
+        self._lost = False
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self.heard = self.told = 0
-        """Hints taken and given since the start."""
+        self.heard = self.told = self.failures = 0
+        """Hints taken and given since the start, and how often Redis took none."""
 
     async def start(self, live: LiveSessions) -> None:
         """Begin to listen and to tell; Redis need not be there."""
@@ -100,8 +103,9 @@ class Bus:
     def tell(self, entries: Sequence[Entry]) -> None:
         """Let other processes know that these events are durable."""
         if len(self._news) > _MOST_WAITING:
-            # Redis is away. Whoever listens looks at everything when it is back.
+            # Redis has been away for long.
             self._news.clear()
+            self._lost = True
         self._news += [(entry.session, entry.seq) for entry in entries]
         self._wake.set()
 
@@ -112,13 +116,18 @@ class Bus:
             await self._wake.wait()
             self._wake.clear()
             news, self._news = self._news, []
-            if not news:
+            lost, self._lost = self._lost, False
+            if not news and not lost:
                 continue
             try:
-                await self._redis.publish(_CHANNEL, _encode(_Hint(self._name, news)))
+                await self._redis.publish(_CHANNEL, _encode(_Hint(self._name, [] if lost else news)))
                 self.told += len(news)
                 pause = _FIRST_PAUSE
             except (RedisError, OSError):
+                self._news[:0] = news
+                self._lost = self._lost or lost
+                self._wake.set()
+                self.failures += 1
                 await asyncio.sleep(pause)
                 pause = min(_LONGEST_PAUSE, pause * 2)
 
@@ -144,8 +153,7 @@ class Bus:
         assert self._live is not None, "it has been started"
         if message["type"] == "subscribe":
             # The first time, and after every connection that was lost: something may have been missed.
-            for session in self._watching.sessions():
-                self._live.catch_up(session)
+            self._look_at_everything(self._live)
         data = message["data"]
         if message["type"] != "message" or not isinstance(data, bytes):
             return
@@ -156,8 +164,15 @@ class Bus:
             return
         if hint.sender == self._name:
             return
+        if not hint.sessions:
+            self._look_at_everything(self._live)
         for session, seq in hint.sessions:
             self.heard += 1
             text = id_text(session)
             if self._watching.lacks(text, seq):
                 self._live.catch_up(text)
+
+    def _look_at_everything(self, live: LiveSessions) -> None:
+        """Let all sessions that somebody is subscribed to catch up."""
+        for text in self._watching.sessions():
+            live.catch_up(text)

@@ -21,8 +21,8 @@ from server.app import Arena
 from server.config import ConfigError, Settings
 from server.embedded import EmbeddedError, EmbeddedStores
 from server.serving import listen, serve
-from server.store.errors import StoreError
-from server.store.migrate import upgrade
+from server.store.errors import MigrationError, StoreError, StoreUnavailable
+from server.store.migrate import pending, upgrade
 
 app: Final = App(name="patience", help="Patience games on an authoritative server.")
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
@@ -39,6 +39,20 @@ def _announce(listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     print(f"Patience Arena serves at http://{shown}:{port} (WebSocket: ws://{shown}:{port}/ws)", flush=True)
+
+
+def _check_schema(database_url: str) -> None:
+    """End unless the database is at this version's schema, or at a newer one, which is made to bear this one.
+
+    Raises:
+        StoreUnavailable: it cannot be reached.
+    """
+    try:
+        behind = pending(database_url)
+    except MigrationError:
+        return
+    if behind:
+        _fail("the database at DATABASE_URL is not at this version's schema; run patience migrate first")
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -74,11 +88,15 @@ def serve_command(
                 stores = stack.enter_context(EmbeddedStores(settings.home))
                 database_url, redis_url = stores.database_url, stores.redis_url
                 upgrade(database_url)
+            else:
+                _check_schema(database_url)
             arena = Arena(database_url, redis_url, settings.limits)
             with asyncio.Runner(loop_factory=_loop) as runner:
                 started = runner.run(serve(arena, settings, listener, lambda: _announce(listener)))
             if not started:
                 _fail("the server could not start; the log says why")
+    except StoreUnavailable as error:
+        _fail(f"the database cannot be reached ({error})")
     except (ConfigError, EmbeddedError, StoreError) as error:
         _fail(error)
 
@@ -110,6 +128,8 @@ def migrate() -> None:
         if settings.database_url is None:
             _fail("set DATABASE_URL and REDIS_URL; an embedded database is migrated when the server starts")
         upgrade(settings.database_url)
+    except StoreUnavailable as error:
+        _fail(f"the database at DATABASE_URL cannot be reached ({error})")
     except (ConfigError, StoreError) as error:
         _fail(error)
 

@@ -18,15 +18,19 @@ from server.ids import parse_id
 from server.rpc.errors import NotFound, Unavailable
 from server.store.database import Database
 from server.store.errors import StoreUnavailable
+from server.store.entries import Entry
 from server.store.events import load_events
 from server.store.journal import Journal
 from server.store.players import find_player
 from server.store.sessions import load_session
+from server.storing import storing
 from server.timeline import Happened, Timeline, wire_player
 
 _ROUNDS: Final = 16
 """How many sessions are looked at to make room for one."""
 
+_LATER: Final = 0.5
+"""Seconds until what could not be read is tried again."""
 
 T = TypeVar("T")
 
@@ -88,16 +92,29 @@ class LiveSessions:
     """The sessions that this process has in memory."""
 
     def __init__(
-        self, database: Database, journal: Journal, clock: Clock, publish: Published, most: int
+        self,
+        database: Database,
+        journal: Journal,
+        clock: Clock,
+        publish: Published,
+        doubt: Callable[[Entry], None],
+        most: int,
     ) -> None:
-        """Keep at most ``most`` sessions that nobody is busy with."""
+        """Keep at most ``most`` sessions that nobody is busy with.
+
+        ``publish`` is called with every event that is found or made, ``doubt`` with an entry of which nobody
+        knows whether it is durable.
+        """
         self._database = database
         self._journal = journal
         self._clock = clock
         self._publish = publish
+        self._doubt = doubt
         self._most = most
         self._cache: OrderedDict[str, Live] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._behind: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         """Return how many sessions are in memory."""
@@ -213,8 +230,11 @@ class LiveSessions:
                 self._forget(live)
 
     def spawn(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
-        """Run work on a session as a task that goes on when whoever asked for it has gone."""
-        task = asyncio.get_running_loop().create_task(work)
+        """Run work on a session as a task that goes on when whoever asked for it has gone.
+
+        It fails with `Unavailable` where the work did with `StoreUnavailable`.
+        """
+        task = asyncio.get_running_loop().create_task(_available(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -226,12 +246,26 @@ class LiveSessions:
     async def _catch_up(self, place: Place) -> None:
         try:
             live = await self.enter(place, fresh=True)
-        except (StoreUnavailable, NotFound):
+        except NotFound:
+            return
+        except StoreUnavailable:
+            # Nobody else will tell these subscribers, if it was the session's last event.
+            self._behind.add(place.live.text)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(_LATER, self._catch_up_again)
             return
         live.leave()
 
+    def _catch_up_again(self) -> None:
+        """Try once more what could not be read because the store was away."""
+        behind, self._behind, self._timer = self._behind, set(), None
+        for text in behind:
+            self.catch_up(text)
+
     async def close(self, seconds: float) -> None:
         """Wait for work that is under way, for so long."""
+        if self._timer is not None:
+            self._timer.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -265,8 +299,9 @@ class LiveSessions:
         timeline = live.timeline
         status = timeline.play.status
         happened = timeline.happen(kind, move, self._clock.now())
+        entry = timeline.entry(happened, status)
         try:
-            durable = self._journal.append(timeline.entry(happened, status))
+            durable = self._journal.append(entry)
         except StoreUnavailable:
             self._forget(live)
             raise Unavailable from None
@@ -276,6 +311,7 @@ class LiveSessions:
             error = fate.exception()
             if error is not None:
                 self.drop(live)
+                self._doubt(entry)
                 if not answer.done():
                     answer.set_exception(Unavailable() if isinstance(error, StoreUnavailable) else error)
             elif not fate.result():
@@ -300,3 +336,9 @@ def _copy(outcome: asyncio.Future[Raw], answer: asyncio.Future[Raw]) -> None:
         answer.set_exception(error)
     elif not answer.done():
         answer.set_result(outcome.result())
+
+
+async def _available(work: Coroutine[object, object, T]) -> T:
+    """Do work on the store, whose absence is answered and is no failure of ours."""
+    with storing():
+        return await work

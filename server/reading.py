@@ -17,7 +17,7 @@ from server.sight import see
 from server.store.database import Database
 from server.store.events import load_events
 from server.store.players import Player
-from server.store.sessions import Session, SessionLine, list_sessions
+from server.store.sessions import Session, SessionLine, list_sessions, load_session
 from server.timeline import Happened, Timeline
 from server.watching import Watching
 
@@ -119,6 +119,21 @@ class Reading:
         finally:
             live.leave()
 
+    async def drew(self, text: str, commitment: str) -> bool:
+        """Tell whether the server drew the seed of the session with that id and commitment.
+
+        False where there is none: records of other servers name sessions that are not ours.
+
+        Raises:
+            StoreUnavailable: the store is away.
+        """
+        session = parse_id(text)
+        if session is None:
+            return False
+        async with self._database.reading() as db:
+            row = await load_session(db, session)
+        return row is not None and row.drawn and row.commitment == commitment
+
     async def list(
         self,
         player: Player,
@@ -133,6 +148,9 @@ class Reading:
         before = None if cursor is None else parse_id(cursor)
         if cursor is not None and before is None:
             raise InvalidParams("/cursor", "This is no cursor; give the one of the page before, or none.")
+        if game is not None and "\0" in game:
+            # PostgreSQL has no such text, so nothing is called that; it would not even take the question.
+            return wire.SessionList([], None)
         async with self._database.reading() as db:
             lines = await list_sessions(
                 db, player.id, status=status, game=game, mode=mode, before=before, limit=limit + 1

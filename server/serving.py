@@ -32,19 +32,23 @@ class _Server(uvicorn.Server):
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Drain at the first signal, stop at once at the second."""
+        """Drain at the first signal, stop at once at the second.
+
+        The parent's method would have the signal raised anew in the end, and so end the process by it instead
+        of by exit code 0.
+        """
         if self._draining is not None:
-            super().handle_exit(sig, frame)
+            self.should_exit = self.force_exit = True
             return
         for server in self.servers:
             server.close()
-        self._draining = asyncio.get_running_loop().create_task(self._drain(sig, frame))
+        self._draining = asyncio.get_running_loop().create_task(self._drain())
 
-    async def _drain(self, sig: int, frame: FrameType | None) -> None:
+    async def _drain(self) -> None:
         try:
             await self._arena.drain()
         finally:
-            super().handle_exit(sig, frame)
+            self.should_exit = True
 
 
 def listen(settings: Settings) -> socket.socket:

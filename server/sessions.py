@@ -166,9 +166,10 @@ class Sessions:
             kept = True
             return future
         except IllegalMove as error:
-            raise errors.IllegalMove(error.reason, timeline.seq) from None
+            raise errors.IllegalMove(error.reason, timeline.seq) if fresh else _Behind from None
         except NothingToUndo:
-            raise Conflict("No move is in effect, so there is nothing to undo.") from None
+            nothing = Conflict("No move is in effect, so there is nothing to undo.")
+            raise nothing if fresh else _Behind from None
         except PlayOver as error:
             raise SessionOver(error.status) from None
         finally:

@@ -8,14 +8,13 @@ from server.timeline import Timeline
 def may_see(caller: Caller | None, timeline: Timeline) -> bool:
     """Tell whether somebody may see a session's view, events and record.
 
-    Its player always may. Others may see a casual session that is public or has ended once; what belongs to a
-    daily or a race is shown to nobody else while that deal can still be played, which only its reveal ends.
+    Its player always may. Others may see a casual session that is public or has ended once, even if an undo
+    has taken it up again; what belongs to a daily or a race is shown to nobody else while that deal can still
+    be played. In either case that is when the seed becomes known.
     """
     if caller is not None and caller.player.id == timeline.row.player and "read" in caller.scopes:
         return True
-    if timeline.row.mode == "casual":
-        return timeline.row.public or timeline.ended
-    return timeline.seed_known
+    return timeline.seed_known or (timeline.row.mode == "casual" and timeline.row.public)
 
 
 def see(caller: Caller | None, timeline: Timeline) -> None:

@@ -85,7 +85,7 @@ class Timeline:
     """How many moves and undos there have been."""
 
     seed_known: bool
-    """Whether the seed has been revealed: from the first end of a casual session on."""
+    """Whether the seed has been revealed: from the first end of a casual session on, else by a `reveal`."""
 
     def __init__(self, row: Session, player: wire.Player, text: str | None = None) -> None:
         """Deal a session's deal. Its id is shown as ``text``, if that is given."""
@@ -129,11 +129,6 @@ class Timeline:
                 return seq
         return None
 
-    @property
-    def ended(self) -> bool:
-        """Whether it has ended at least once; an undo of a lost session changes nothing about that."""
-        return self.seed_known
-
     def _look(self) -> View:
         """Return all parts of the view that may change, but the piles and the time."""
         row, play = self.row, self.play
@@ -161,6 +156,7 @@ class Timeline:
             self._ended = None
         elif self._ended is None:
             self._ended = at, elapsed_ms(self.row.created_at, at)
+        if kind == "reveal" or (self._ended and self.row.mode == "casual"):
             self.seed_known = True
         elapsed = self._ended[1] if self._ended else elapsed_ms(self.row.created_at, at)
         self.steps += kind in {"move", "undo"}

@@ -35,15 +35,18 @@ class Watching:
             NotAllowed: the connection has too many subscriptions.
         """
         mine = self._connections.get(connection)
+        known = mine is not None
         if mine is None:
             mine = self._connections[connection] = set()
-            connection.on_close(lambda: self.drop(connection))
         if session not in mine and len(mine) >= self._most:
             raise NotAllowed(
                 f"A connection subscribes to {self._most} sessions at most; unsubscribe from some."
             )
         mine.add(session)
         self._sessions.setdefault(session, {})[connection] = seq
+        if not known:
+            # Last, since a connection that has ended by now calls back at once.
+            connection.on_close(lambda: self.drop(connection))
 
     def remove(self, session: str, connection: Connection) -> None:
         """End a subscription, if there is one."""

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from tests.contract import Contract, Json
 
@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 class Lost(Exception):
-    """The connection ended before the answer came."""
+    """The connection ended before the answer came, or there was none to be had."""
 
 
 class Peer:
@@ -52,9 +52,16 @@ class Peer:
         self.player: Json = {}
 
     async def __aenter__(self) -> Self:
-        self.socket: ClientConnection = await connect(
-            self._url, additional_headers=self._headers, compression=None, max_size=None, open_timeout=SECONDS
-        )
+        try:
+            self.socket: ClientConnection = await connect(
+                self._url,
+                additional_headers=self._headers,
+                compression=None,
+                max_size=None,
+                open_timeout=SECONDS,
+            )
+        except (OSError, WebSocketException) as error:
+            raise Lost from error
         self._reader = asyncio.create_task(self._read())
         return self
 

@@ -73,6 +73,12 @@ class Process:
         """Wait for its end and return the exit code."""
         return await asyncio.to_thread(self.child.wait, SECONDS)
 
+    async def stop(self) -> int:
+        """Ask it to stop, unless it has ended already, and return the exit code."""
+        if self.child.poll() is None:
+            self.send(signal.SIGTERM)
+        return await self.wait()
+
     async def kill(self) -> None:
         """Kill it, in the middle of whatever it does."""
         self.child.kill()
@@ -95,9 +101,7 @@ async def served(**settings: str) -> AsyncGenerator[Process]:
     try:
         await process.ready()
         yield process
-        if process.child.poll() is None:
-            process.send(signal.SIGTERM)
-            await process.wait()
+        await process.stop()
     finally:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.close()

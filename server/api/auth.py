@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 from server import wire
 from server.auth import Auth, Caller
 from server.rpc.call import Call
-from server.rpc.errors import InvalidParams, Unauthenticated
+from server.rpc.connection import Connection
+from server.rpc.errors import InvalidParams, Unauthenticated, Unavailable
 from server.rpc.methods import Method, NoParams
 from server.storing import storing
 from server.timeline import wire_player
@@ -26,8 +27,16 @@ class UseParams(Struct, forbid_unknown_fields=True):
     token: str
 
 
-def methods(auth: Auth, revoked: Callable[[Caller], None]) -> tuple[Method[Any], ...]:
-    """Return the methods; ``revoked`` is told of whoever's token is no longer good."""
+def methods(
+    auth: Auth, revoked: Callable[[Caller], None], parted: Callable[[Connection], None]
+) -> tuple[Method[Any], ...]:
+    """Return the methods.
+
+    Args:
+        auth: where tokens are kept.
+        revoked: is told of whoever's token is no longer good.
+        parted: is told of a connection that acts for another player from now on.
+    """
 
     async def guest(_call: Call, params: GuestParams) -> wire.Login:
         """Make a guest, who plays as anyone does, and a token for it."""
@@ -39,12 +48,18 @@ def methods(auth: Auth, revoked: Callable[[Caller], None]) -> tuple[Method[Any],
         return wire.Login(token, wire_player(player))
 
     async def use(call: Call, params: UseParams) -> wire.Acting:
-        """Let the connection act for a token's player from here on."""
+        """Let the connection act for a token's player from here on.
+
+        What it subscribed to for another player ends, since the new one may not be allowed to see it.
+        """
         caller = await auth.find(params.token)
         if caller is None:
             raise Unauthenticated("This token is unknown, expired or revoked; get another one by auth.guest.")
         assert call.connection is not None, "the method is for sockets only"
+        former = call.connection.caller
         call.connection.caller = caller
+        if isinstance(former, Caller) and former.player.id != caller.player.id:
+            parted(call.connection)
         return wire.Acting(wire_player(caller.player), sorted(caller.scopes))
 
     async def logout(call: Call, _params: NoParams) -> wire.Empty:
@@ -56,10 +71,11 @@ def methods(auth: Auth, revoked: Callable[[Caller], None]) -> tuple[Method[Any],
         revoked(caller)
         return wire.Empty()
 
+    known = (Unauthenticated, Unavailable)
     return (
-        Method("auth.guest", GuestParams, wire.Login, guest),
+        Method("auth.guest", GuestParams, wire.Login, guest, errors=(Unavailable,)),
+        Method("auth.use", UseParams, wire.Acting, use, errors=known, socket_only=True, serial=True),
         Method(
-            "auth.use", UseParams, wire.Acting, use, errors=(Unauthenticated,), socket_only=True, serial=True
+            "auth.logout", NoParams, wire.Empty, logout, "read", (Unavailable,), serial=True, looks_first=True
         ),
-        Method("auth.logout", NoParams, wire.Empty, logout, "read", serial=True, looks_first=True),
     )

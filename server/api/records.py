@@ -11,11 +11,12 @@ from msgspec import Raw, Struct
 from engine import Verdict, commitment, make_game, verify
 from server import wire
 from server.api.sessions import Seq
-from server.reading import PAGE
+from server.reading import PAGE, Reading
 from server.rpc.call import Call
-from server.rpc.errors import InvalidParams
+from server.rpc.errors import InvalidParams, Unavailable
 from server.rpc.methods import Method
 from server.store.sessions import Session
+from server.storing import storing
 from server.timeline import Timeline
 
 _AT_ONCE: Final = 2
@@ -37,8 +38,8 @@ class ReplayParams(Struct, forbid_unknown_fields=True):
     since: Seq | None = None
 
 
-def methods() -> tuple[Method[Any], ...]:
-    """Return the methods."""
+def methods(reading: Reading) -> tuple[Method[Any], ...]:
+    """Return the methods; ``reading`` tells what a record of ours does not."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def judge(record: dict[str, Any]) -> Verdict:
@@ -58,16 +59,18 @@ def methods() -> tuple[Method[Any], ...]:
             raise InvalidParams("/record", f"This record does not verify: {verdict.reason}.")
         if since > len(record["events"]):
             raise InvalidParams("/since", f"The record has {len(record['events'])} events.")
-        return await _replay(record, since)
+        with storing():
+            drawn = await reading.drew(record["session"], record["commitment"])
+        return await _replay(record, since, drawn)
 
     return (
         Method("record.verify", VerifyParams, wire.Verdict, record_verify),
-        Method("record.replay", ReplayParams, wire.Replay, record_replay),
+        Method("record.replay", ReplayParams, wire.Replay, record_replay, errors=(Unavailable,)),
     )
 
 
-async def _replay(record: dict[str, Any], since: int) -> Raw:
-    """Show a record that verifies as its session would be shown."""
+async def _replay(record: dict[str, Any], since: int, drawn: bool) -> Raw:
+    """Show a record that verifies as its session was shown; ``drawn`` tells whether the seed was drawn."""
     game = make_game(record["game"], record["options"])
     started = datetime.fromisoformat(record["started_at"])
     row = Session(
@@ -80,7 +83,7 @@ async def _replay(record: dict[str, Any], since: int) -> Raw:
         mode=record["mode"],
         public=True,
         seed=record["seed"],
-        drawn=False,
+        drawn=drawn,
         commitment=commitment(record["seed"]),
         request_id=None,
         created_at=started,

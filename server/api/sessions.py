@@ -28,7 +28,8 @@ from server.storing import storing
 from server.watching import Watching
 
 Seq: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-RequestId: TypeAlias = Annotated[str, Meta(pattern=r"^[!-~]{1,64}$")]
+# Python's `$` would let a line end pass; JSON Schema has no `\Z`.
+RequestId: TypeAlias = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?![\s\S])")]
 Status: TypeAlias = Literal["playing", "won", "lost", "resigned", "expired"]
 Mode: TypeAlias = Literal["casual", "daily", "race"]
 

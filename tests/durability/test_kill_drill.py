@@ -1,0 +1,48 @@
+"""A few kills; the drill itself takes as many as one has patience for."""
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from tests.durability.crowd import Player, Violation, audit
+from tests.durability.kill_drill import drill
+from tests.peer import Peer
+from tests.processes import served
+from tests.stores import fresh_home
+
+
+@pytest.fixture
+def own_home() -> Iterator[str]:
+    with fresh_home() as home:
+        yield str(home)
+
+
+@pytest.mark.timeout(240)
+async def test_a_server_that_is_killed_loses_nothing_that_it_answered() -> None:
+    with fresh_home() as home:
+        summary = await drill(home, kills=4, sessions=8, seed=secrets.token_hex(4))
+    assert summary.kills == 4
+    assert summary.answered > 0
+    assert summary.violations == 0
+
+
+async def test_the_audit_finds_an_answer_that_is_not_in_the_store(own_home: str) -> None:
+    """Otherwise the drill would show nothing."""
+    async with served(PATIENCE_HOME=own_home) as server:
+        player = Player("audit")
+        stop = asyncio.Event()
+        playing = asyncio.create_task(player.play(server.ws, stop))
+        async with asyncio.timeout(30):
+            while player.answered < 3:
+                await asyncio.sleep(0.01)
+        stop.set()
+        await playing
+        async with Peer(server.ws) as peer:
+            assert await audit(peer, player) == len(player.attempts)
+            attempt = player.attempts[-1]
+            attempt.audited = -1
+            attempt.answers[1]["check"] = "00000000"
+            with pytest.raises(Violation, match="not what was answered"):
+                await audit(peer, player)

@@ -1,0 +1,90 @@
+"""The `patience` command: what it says when something is in its way, and that it says no secret."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from server.store.migrate import pending
+from tests.peer import Peer
+from tests.processes import environment, served
+from tests.stores import Stores, database, outside_loop
+
+SECONDS = 60
+NOWHERE = "postgresql://arena:hunter2@127.0.0.1:1/arena"
+
+
+def patience(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "server", *words],
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def complaint(result: subprocess.CompletedProcess[str]) -> str:
+    """Return the last line of a command that failed, without a traceback on the way."""
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "hunter2" not in result.stderr + result.stdout
+    return result.stderr.splitlines()[-1]
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = complaint(patience("serve", "--port", port))
+    assert said.startswith(f"patience: cannot listen on 127.0.0.1:{port}: ")
+    assert "--port" in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"PATIENCE_PROT": "8000"}, "did you mean PATIENCE_PORT?"),
+        ({"DATABASE_URL": NOWHERE}, "only DATABASE_URL is set"),
+        ({"REDIS_URL": "redis://:hunter2@x"}, "only REDIS_URL is set"),
+        ({"DATABASE_URL": "mysql://hunter2", "REDIS_URL": "redis://x"}, "postgresql://"),
+        ({"PATIENCE_LIMIT_DEPTH": "64"}, "cannot be set"),
+        ({"PATIENCE_LIMIT_CONNECTIONS": "0"}, "PATIENCE_LIMIT_CONNECTIONS"),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_be_used(settings: dict[str, str], words: str) -> None:
+    assert words in complaint(patience("serve", "--port", "0", **settings))
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)], ids=str)
+def test_a_database_that_is_not_there(command: tuple[str, ...], stores: Stores) -> None:
+    said = complaint(patience(*command, DATABASE_URL=NOWHERE, REDIS_URL=stores.redis_url))
+    assert "cannot be reached" in said
+
+
+def test_migrating_without_a_database() -> None:
+    assert "DATABASE_URL" in complaint(patience("migrate"))
+
+
+async def test_a_database_without_tables_is_migrated_first(stores: Stores) -> None:
+    async with database(stores.database_url) as url:
+        settings = {"DATABASE_URL": url, "REDIS_URL": stores.redis_url}
+        said = complaint(outside_loop(lambda: patience("serve", "--port", "0", **settings)))
+        assert "patience migrate" in said
+        assert outside_loop(lambda: pending(url))
+        assert outside_loop(lambda: patience("migrate", **settings)).returncode == 0
+        assert outside_loop(lambda: patience("migrate", **settings)).returncode == 0
+        assert not outside_loop(lambda: pending(url))
+        async with served(**settings) as process, Peer(process.ws) as peer:
+            await peer.log_in()
+            assert (await peer.deal("klondike"))["seq"] == 0
+
+
+def test_help_names_the_commands() -> None:
+    result = patience("--help")
+    assert result.returncode == 0
+    for command in ("serve", "migrate", "play"):
+        assert command in result.stdout

@@ -1,0 +1,89 @@
+"""The server as a process: how it starts and how it stops."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.peer import Lost, Peer, guest
+from tests.processes import Process, served
+from tests.server.store.conftest import connect_directly
+
+
+@pytest.fixture
+async def process(database_url: str, redis_url: str) -> AsyncIterator[Process]:
+    async with served(DATABASE_URL=database_url, REDIS_URL=redis_url) as process:
+        yield process
+
+
+async def test_what_is_under_way_is_answered_before_it_stops(
+    process: Process, database_url: str, redis_url: str
+) -> None:
+    """A lock on the table of events keeps a move under way for as long as it is looked at."""
+    async with AsyncExitStack() as stack:
+        player = await stack.enter_async_context(guest(process.ws))
+        idle = await stack.enter_async_context(Peer(process.ws))
+        http = await stack.enter_async_context(httpx.AsyncClient(timeout=30))
+        assert (await http.get(f"{process.http}/readyz")).status_code == 200
+        session = (await player.deal("klondike"))["session"]
+        lock = await connect_directly(database_url, command_timeout=30)
+        stack.push_async_callback(lock.close)
+        await lock.execute("BEGIN; LOCK TABLE events IN SHARE ROW EXCLUSIVE MODE")
+        moving = await player.begin("session.move", session=session, move="draw", seq=0)
+        async with asyncio.timeout(3):
+            while not await lock.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+                await asyncio.sleep(0.01)
+        process.send(signal.SIGTERM)
+        assert await idle.notified() == {"jsonrpc": "2.0", "method": "server.closing", "params": {}}
+        assert await idle.until_closed() == 1012
+        # This goes over the connection that was open before: new ones are refused.
+        response = await http.get(f"{process.http}/readyz")
+        assert (response.status_code, response.json()) == (503, {"status": "draining"})
+        with pytest.raises(Lost):
+            await stack.enter_async_context(Peer(process.ws))
+        assert not moving.done()
+        await lock.execute("COMMIT")
+        answer = await moving
+        assert answer["seq"] == 1
+        assert (await player.notified())["method"] == "server.closing"
+        assert await player.until_closed() == 1012
+        assert await process.wait() == 0
+        token = player.token
+    async with served(DATABASE_URL=database_url, REDIS_URL=redis_url) as again, Peer(again.ws, token) as peer:
+        assert await peer.call("session.move", session=session, move="draw", seq=0) == answer
+        missed = await peer.call("session.subscribe", session=session, since=0)
+        assert [event["seq"] for event in missed["events"]] == [1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_stops_it_in_good_order(process: Process, number: signal.Signals) -> None:
+    async with Peer(process.ws) as peer:
+        process.send(number)
+        assert (await peer.notified())["method"] == "server.closing"
+        assert await peer.until_closed() == 1012
+    assert await process.wait() == 0
+    assert "Traceback" not in process.log
+
+
+async def test_a_client_that_does_not_answer_the_close_does_not_keep_it(process: Process) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+    writer.write(
+        b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    assert b"101" in await reader.readline()
+    process.send(signal.SIGTERM)
+    assert await process.wait() == 0
+    writer.close()
+
+
+async def test_a_frame_over_the_hard_limit_closes_the_connection_alone(process: Process) -> None:
+    async with connect(process.ws, compression=None) as socket, Peer(process.ws) as peer:
+        await socket.send('"' + "x" * (1 << 20) + '"')
+        await socket.wait_closed()
+        assert socket.close_code == 1009
+        assert (await peer.call("server.info"))["protocol"] == 1
