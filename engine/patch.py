@@ -58,10 +58,12 @@ def _flipped(layout: Layout, effect: Flip, record: Record, out: list[Operation])
 
 
 def head_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Operation]:
-    """Return what changed beside the piles. ``state`` is compared part by part."""
+    """Return what changed beside the piles; both have the same keys in the same order.
+
+    ``state`` is compared part by part.
+    """
     operations: list[Operation] = []
-    for key, value in after.items():
-        old = before[key]
+    for (key, value), old in zip(after.items(), before.values(), strict=True):
         if old == value:
             continue
         if key == "state":
@@ -84,6 +86,6 @@ def patch(
         layout: the game's.
         records: what was seen of the change.
         before: all parts of the view but the piles, before the change.
-        after: the same after it.
+        after: the same after it, in the same order.
     """
     return pile_operations(layout, records) + head_operations(before, after)

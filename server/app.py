@@ -82,7 +82,7 @@ class Arena:
                 *about.methods(clock, limits),
                 *games.METHODS,
                 *auth.methods(tokens, self._revoked, self._watching.drop),
-                *sessions.methods(playing, reading, self._watching),
+                *sessions.methods(playing, reading),
                 *records.methods(reading),
             ),
             version("patience-arena"),
@@ -156,9 +156,7 @@ class Arena:
         metrics.counter("patience_journal_commits", "Commits of events.", lambda: self._journal.commits)
         metrics.counter("patience_journal_events", "Events made durable.", lambda: self._journal.rows)
         metrics.counter("patience_bus_told", "Hints given to other processes.", lambda: self._bus.told)
-        metrics.counter(
-            "patience_bus_failures", "Times that Redis took no hint.", lambda: self._bus.failures
-        )
+        metrics.counter("patience_bus_failures", "Times that Redis took no hint.", lambda: self._bus.failures)
         metrics.counter("patience_bus_heard", "Hints taken from other processes.", lambda: self._bus.heard)
         return metrics
 

@@ -8,17 +8,16 @@ event failed is dropped and read again by whoever comes next.
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
-
-from msgspec import Raw
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from engine import EventKind
 from server.clock import Clock
 from server.ids import parse_id
+from server.rpc.call import Call
 from server.rpc.errors import NotFound, Unavailable
 from server.store.database import Database
-from server.store.errors import StoreUnavailable
 from server.store.entries import Entry
+from server.store.errors import StoreUnavailable
 from server.store.events import load_events
 from server.store.journal import Journal
 from server.store.players import find_player
@@ -119,6 +118,10 @@ class LiveSessions:
     def __len__(self) -> int:
         """Return how many sessions are in memory."""
         return len(self._cache)
+
+    def knows(self, text: str) -> bool:
+        """Tell whether a session is in memory, or being read into it."""
+        return text in self._cache
 
     def idle(self, text: str) -> Live | None:
         """Return a session that is in memory and nobody's turn, held for the caller; None otherwise."""
@@ -236,8 +239,13 @@ class LiveSessions:
         """
         task = asyncio.get_running_loop().create_task(_available(work))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """Let go of a task, and of sessions that could not be forgotten while it was busy with them."""
+        self._tasks.discard(task)
+        self._shrink()
 
     def catch_up(self, text: str) -> None:
         """Look for events that other processes have made of a session, and tell subscribers."""
@@ -270,27 +278,19 @@ class LiveSessions:
             await asyncio.wait(self._tasks, timeout=seconds)
 
     def make(
-        self,
-        live: Live,
-        kind: EventKind,
-        move: str | None,
-        origin: object,
-        again: Callable[[], asyncio.Future[Raw]],
-    ) -> asyncio.Future[Raw]:
-        """Make the next event of a held session and give its turn up once the event's fate is known.
+        self, live: Live, kind: EventKind, move: str | None, call: Call, again: Callable[[], None]
+    ) -> None:
+        """Make the next event of a held session, and answer the call once the event's fate is known.
 
-        The future does not depend on whoever waits for it: a call that is given up is carried out all the
-        same, and told to subscribers.
+        It does not depend on whoever waits for the answer: an event that is made stays made, and is told to
+        subscribers, when its caller has gone.
 
         Args:
             live: the session; unless this raises, it is no longer the caller's to leave.
             kind: the event's.
             move: the move made, or to be taken back.
-            origin: the connection that gets the answer and therefore not the event.
+            call: is answered with the change, or with `Unavailable` if nobody knows whether it is durable.
             again: judges the call afresh, for when another process was first.
-
-        Returns:
-            The encoded answer. It fails with `Unavailable` if nobody knows whether the event is durable.
 
         Raises:
             EngineError: the rules don't allow it; nothing has changed.
@@ -305,37 +305,23 @@ class LiveSessions:
         except StoreUnavailable:
             self._forget(live)
             raise Unavailable from None
-        answer: asyncio.Future[Raw] = durable.get_loop().create_future()
 
         def settled(fate: asyncio.Future[bool]) -> None:
             error = fate.exception()
             if error is not None:
                 self.drop(live)
                 self._doubt(entry)
-                if not answer.done():
-                    answer.set_exception(Unavailable() if isinstance(error, StoreUnavailable) else error)
+                call.fail(Unavailable() if isinstance(error, StoreUnavailable) else cast("Exception", error))
             elif not fate.result():
                 self.drop(live)
-                again().add_done_callback(lambda outcome: _copy(outcome, answer))
+                again()
             else:
                 live.last = happened
-                self._publish(timeline, happened, origin)
+                self._publish(timeline, happened, call.connection)
+                call.answer(happened.change())
                 live.leave()
-                if not answer.done():
-                    answer.set_result(happened.change())
 
         durable.add_done_callback(settled)
-        return answer
-
-
-def _copy(outcome: asyncio.Future[Raw], answer: asyncio.Future[Raw]) -> None:
-    """Let one future end as another did."""
-    if outcome.cancelled():
-        answer.cancel()
-    elif (error := outcome.exception()) is not None:
-        answer.set_exception(error)
-    elif not answer.done():
-        answer.set_result(outcome.result())
 
 
 async def _available(work: Coroutine[object, object, T]) -> T:

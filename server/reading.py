@@ -12,7 +12,8 @@ from server.clock import Clock, elapsed_ms, rfc3339
 from server.ids import id_text, parse_id
 from server.live import Live, LiveSessions, Place
 from server.rpc.call import Call
-from server.rpc.errors import InvalidParams, RpcError
+from server.rpc.connection import Connection
+from server.rpc.errors import InvalidParams, NotFound, RpcError
 from server.sight import see
 from server.store.database import Database
 from server.store.events import load_events
@@ -65,6 +66,25 @@ class Reading:
     ) -> "asyncio.Task[None]":
         """Subscribe a call's connection to a session, and answer the call before anything is told of it."""
         return self._start(self._subscribe(self._live.queue(text), call, caller, since))
+
+    def unsubscribe(self, call: Call, text: str) -> "asyncio.Task[wire.Empty] | wire.Empty":
+        """End a subscription, in the order of the calls for a session."""
+        connection = call.connection
+        assert connection is not None, "the method is for sockets only"
+        if not self._live.knows(text):
+            # Then no subscription is under way either.
+            self._watching.remove(text, connection)
+            return wire.Empty()
+        return self._start(self._unsubscribe(self._live.queue(text), connection))
+
+    async def _unsubscribe(self, place: Place, connection: Connection) -> wire.Empty:
+        try:
+            live = await self._live.enter(place)
+            live.leave()
+        except NotFound:
+            pass
+        self._watching.remove(place.live.text, connection)
+        return wire.Empty()
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         return self._live.spawn(work)

@@ -1,8 +1,7 @@
 """Sessions: making them and playing them. Transport, params and scopes are not looked at here."""
 
-import asyncio
 import secrets
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from msgspec import Raw
 
@@ -21,11 +20,12 @@ from server.ids import new_id
 from server.live import Live, LiveSessions, Place
 from server.reading import read_events
 from server.rpc import errors
-from server.rpc.connection import Connection
+from server.rpc.call import Call
 from server.rpc.errors import Conflict, Forbidden, NotAllowed, SessionOver, StaleSeq
 from server.store.database import Database
 from server.store.players import Player
 from server.store.sessions import Session, insert_session
+from server.storing import storing
 from server.timeline import Timeline, wire_player
 
 
@@ -44,14 +44,11 @@ class _Answered(Exception):
 class Act(NamedTuple):
     """A call that changes a session."""
 
-    caller: Caller
+    call: Call
     kind: EventKind
     move: str | None
     seq: int | None
     """What the player saw; None where it does not matter."""
-
-    origin: Connection | None
-    """The connection that gets the answer."""
 
 
 class Sessions:
@@ -104,36 +101,50 @@ class Sessions:
         self._live.add(timeline)
         return timeline.view(0)
 
-    def act(self, text: str, act: Act) -> asyncio.Future[Raw] | Raw:
-        """Carry out a move, an undo or a resignation and return what it changed.
+    def act(self, text: str, act: Act) -> None:
+        """Carry out a move, an undo or a resignation, and answer its call with what it changed.
 
         Calls for one session are judged in the order of the calls of this. The usual case, a session in
         memory that nobody is busy with, takes no task.
+
+        Raises:
+            RpcError: it is refused; the call is not answered then.
         """
         live = self._live.idle(text)
         if live is None:
-            return self._live.spawn(self._act(self._live.queue(text), act))
+            self._later(text, act)
+            return
         try:
-            return self._judge(live, act, fresh=False)
+            self._judge(live, act, fresh=False)
         except (_Behind, _Answered):
-            return self._live.spawn(self._act(self._live.queue(text), act))
+            self._later(text, act)
 
-    async def _act(self, place: Place, act: Act) -> Raw:
+    def _later(self, text: str, act: Act) -> None:
+        """Take a place in the session's queue for a call."""
+        self._live.spawn(self._act(self._live.queue(text), act))
+
+    async def _act(self, place: Place, act: Act) -> None:
         """Judge a call when its turn has come, at need with the store's help."""
+        try:
+            with storing():
+                await self._judge_in_turn(place, act)
+        except Exception as error:  # noqa: BLE001  The outermost boundary of the task: the call is answered.
+            act.call.fail(error)
+
+    async def _judge_in_turn(self, place: Place, act: Act) -> None:
         live = await self._live.enter(place)
         try:
             try:
-                outcome = self._judge(live, act, fresh=False)
+                self._judge(live, act, fresh=False)
             except _Behind:
                 live = await self._live.enter(self._live.queue(live.text), fresh=True)
-                outcome = self._judge(live, act, fresh=True)
+                self._judge(live, act, fresh=True)
         except _Answered as answered:
             timeline = live.timeline
             [happened] = await read_events(self._database, timeline.row, timeline.player, answered.seq - 1, 1)
-            return happened.change()
-        return await outcome if isinstance(outcome, asyncio.Future) else outcome
+            act.call.answer(happened.change())
 
-    def _judge(self, live: Live, act: Act, *, fresh: bool) -> asyncio.Future[Raw] | Raw:
+    def _judge(self, live: Live, act: Act, *, fresh: bool) -> None:
         """Judge a call on a session that is held, and let go of it.
 
         Args:
@@ -146,25 +157,28 @@ class Sessions:
             _Behind: it would be refused, but memory may be behind the store.
             _Answered: it was carried out before the last event, so the answer has to be read.
         """
+        call, kind, move, _ = act
         timeline = live.timeline
         kept = False
         try:
-            if act.caller.player.id != timeline.row.player:
+            caller = cast("Caller", call.caller)
+            if caller.player.id != timeline.row.player:
                 raise Forbidden("This session is somebody else's; only its player may play it.")
-            if "play" not in act.caller.scopes:
+            if "play" not in caller.scopes:
                 raise Forbidden("This token lacks the scope play; use one that has it.")
             again = self._done_before(timeline, act)
             if again is not None:
-                if live.last is not None and live.last.seq == again:
-                    return live.last.change()
-                raise _Answered(again)
+                if live.last is None or live.last.seq != again:
+                    raise _Answered(again)
+                call.answer(live.last.change())
+                return
             refusal = self._refuse(timeline, act)
             if refusal is not None:
                 raise refusal if fresh else _Behind
-            move = timeline.last_move if act.kind == "undo" else act.move
-            future = self._live.make(live, act.kind, move, act.origin, lambda: self._again(live.text, act))
+            if kind == "undo":
+                move = timeline.last_move
+            self._live.make(live, kind, move, call, lambda: self._later(live.text, act))
             kept = True
-            return future
         except IllegalMove as error:
             raise errors.IllegalMove(error.reason, timeline.seq) if fresh else _Behind from None
         except NothingToUndo:
@@ -175,10 +189,6 @@ class Sessions:
         finally:
             if not kept:
                 live.leave()
-
-    def _again(self, text: str, act: Act) -> asyncio.Future[Raw]:
-        """Judge a call afresh, another process having been first."""
-        return self._live.spawn(self._act(self._live.queue(text), act))
 
     @staticmethod
     def _done_before(timeline: Timeline, act: Act) -> int | None:

@@ -9,7 +9,7 @@ from server import wire
 from server.api.games import Options, find_game
 from server.auth import Caller
 from server.reading import Reading
-from server.rpc.call import Call
+from server.rpc.call import LATER, Call
 from server.rpc.errors import (
     Conflict,
     Forbidden,
@@ -25,7 +25,6 @@ from server.rpc.errors import (
 from server.rpc.methods import Method
 from server.sessions import Act, Sessions
 from server.storing import storing
-from server.watching import Watching
 
 Seq: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 # Python's `$` would let a line end pass; JSON Schema has no `\Z`.
@@ -102,7 +101,7 @@ def player_of(call: Call) -> Caller:
 _ENDS = (NotFound, Forbidden, SessionOver, Unavailable)
 
 
-def methods(sessions: Sessions, reading: Reading, watching: Watching) -> tuple[Method[Any], ...]:
+def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
     """Return the methods."""
 
     async def create(call: Call, params: CreateParams) -> Raw:
@@ -140,26 +139,26 @@ def methods(sessions: Sessions, reading: Reading, watching: Watching) -> tuple[M
 
     def move(call: Call, params: MoveParams) -> object:
         """Make a move. Sent again with the same `seq` it gives the same answer and changes nothing."""
-        act = Act(player_of(call), "move", params.move, params.seq, call.connection)
-        return sessions.act(params.session, act)
+        sessions.act(params.session, Act(call, "move", params.move, params.seq))
+        return LATER
 
     def undo(call: Call, params: UndoParams) -> object:
         """Take back the last move that is in effect."""
-        return sessions.act(params.session, Act(player_of(call), "undo", None, params.seq, call.connection))
+        sessions.act(params.session, Act(call, "undo", None, params.seq))
+        return LATER
 
     def resign(call: Call, params: SessionParams) -> object:
         """Give a session up."""
-        return sessions.act(params.session, Act(player_of(call), "resign", None, None, call.connection))
+        sessions.act(params.session, Act(call, "resign", None, None))
+        return LATER
 
     def subscribe(call: Call, params: SubscribeParams) -> object:
         """Be told of a session's events as they come."""
         return reading.subscribe(call, caller_of(call), params.session, params.since)
 
-    def unsubscribe(call: Call, params: SessionParams) -> wire.Empty:
+    def unsubscribe(call: Call, params: SessionParams) -> object:
         """Be told of a session's events no longer."""
-        if call.connection is not None:
-            watching.remove(params.session, call.connection)
-        return wire.Empty()
+        return reading.unsubscribe(call, params.session)
 
     def record(call: Call, params: SessionParams) -> object:
         """Return a session as a record, which anybody can play again."""

@@ -17,6 +17,10 @@ from server.rpc.messages import NULL, error_answer, result_answer
 log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
 
+LATER: Final = object()
+"""What a handler returns that answers by itself in the end, by `Call.answer` or `Call.fail`."""
+
+
 class Tally:
     """How often each method was called, and how often which of them was answered with which kind of error.
 

@@ -13,7 +13,7 @@ import msgspec
 
 from server.config import Limits
 from server.rpc import frames
-from server.rpc.call import Call, Tally
+from server.rpc.call import LATER, Call, Tally
 from server.rpc.caller import Caller
 from server.rpc.connection import Connection
 from server.rpc.errors import (
@@ -139,7 +139,7 @@ class Dispatcher:
         return message
 
     def _start(self, call: Call, request: Request) -> Awaitable[object] | None:
-        """Check a request and run its handler; return what is left to await, None if the call is answered."""
+        """Check a request and run its handler; return what is left to await, None if it answers by itself."""
         entry = self._entries.get(request.method)
         try:
             if entry is None:
@@ -160,6 +160,8 @@ class Dispatcher:
             if entry.socket_only and call.connection is None:
                 raise NotAllowed("This method needs a WebSocket; connect to /ws.")
             outcome = entry.handler(call, params)
+            if outcome is LATER:
+                return None
             if isinstance(outcome, _AWAITED):
                 return cast("Awaitable[object]", outcome)
             call.answer(outcome)
@@ -179,13 +181,18 @@ class Dispatcher:
         ident = id_text(request.id)
         if ident is None:
             return self._refusal(NULL, InvalidRequest(_WRONG_ID))
-        answers: list[str | None] = []
-        call = Call("", connection, caller, address, ident, answers.append, self.tally)
+        done: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+        def reply(text: str | None) -> None:
+            if not done.done():
+                done.set_result(text)
+
+        call = Call("", connection, caller, address, ident, reply, self.tally)
         if excuse is not None:
             call.refuse(excuse)
         elif (outcome := self._start(call, request)) is not None:
             await call.finish(outcome)
-        return answers[0]
+        return await done
 
     async def _answer_all(
         self, members: list[msgspec.Raw], answer: Callable[[Request], Awaitable[str | None]]

@@ -148,7 +148,10 @@ async def test_the_winning_move_sent_again_gives_one_result(server: Address, pla
     [item] = (await player.call("session.list", status="won"))["sessions"]
     assert item["session"] == session
     assert item["score"] == 52
-    assert await player.refused("session.resign", session=session) == {"kind": "session_over", "status": "won"}
+    assert await player.refused("session.resign", session=session) == {
+        "kind": "session_over",
+        "status": "won",
+    }
 
 
 async def test_undo_restores_everything_but_seq_and_undos(player: Peer) -> None:
@@ -244,7 +247,7 @@ async def test_an_illegal_move_tells_why_and_where_the_session_is(player: Peer) 
         ("f1-t1", "empty_source"),
         ("stock-t1", "face_down"),
         ("t1-t1", "target_locked"),
-        ("redeal", "target_full"),
+        ("redeal", "source_locked"),
         ("t7-t6", "wrong_card"),
     ):
         refused = await player.refused("session.move", session=session, move=move, seq=1)

@@ -137,7 +137,9 @@ async def test_no_event_comes_after_unsubscribing(player: Peer, rival: Peer) -> 
     assert await rival.quiet()
 
 
-async def test_answers_and_events_of_a_session_come_in_order_under_bursts(server: Address, player: Peer) -> None:
+async def test_answers_and_events_of_a_session_come_in_order_under_bursts(
+    server: Address, player: Peer
+) -> None:
     session = (await player.deal("klondike", options={"passes": 0, "draw": 3}, public=True))["session"]
     async with server.peer(player.token) as second, server.peer() as watcher:
         for peer in (player, second, watcher):
@@ -223,9 +225,7 @@ async def test_a_connection_that_comes_back_loses_nothing_when_its_old_one_dies(
         assert [event["seq"] for event in await new.events(2)] == [1, 2]
 
 
-async def test_a_connection_subscribes_to_so_many_sessions(
-    database_url: str, redis_url: str
-) -> None:
+async def test_a_connection_subscribes_to_so_many_sessions(database_url: str, redis_url: str) -> None:
     async with run(database_url, redis_url, Limits(subscriptions=2)) as server, server.guest() as player:
         sessions = [(await player.deal("camelot"))["session"] for _ in range(3)]
         for session in sessions[:2]:
@@ -250,7 +250,9 @@ async def test_a_connection_that_has_ended_is_subscribed_to_nothing() -> None:
     assert len(watching) == 0
 
 
-async def test_connections_that_leave_take_their_subscriptions_along(database_url: str, redis_url: str) -> None:
+async def test_connections_that_leave_take_their_subscriptions_along(
+    database_url: str, redis_url: str
+) -> None:
     async with run(database_url, redis_url) as server, server.guest() as player:
         session = (await player.deal("camelot", public=True))["session"]
         subscribe: Json = {"jsonrpc": "2.0", "id": 1, "method": "session.subscribe", "params": [session]}
@@ -272,3 +274,17 @@ async def levels(server: Address) -> dict[str, float]:
         lines = (await http.get(f"{server.http}/metrics")).text.splitlines()
     numbers = dict(line.split(" ") for line in lines if not line.startswith("#"))
     return {name: float(numbers[name]) for name in ("patience_connections", "patience_subscriptions")}
+
+
+async def test_a_subscription_that_is_ended_at_once_does_not_begin_afterwards(
+    player: Peer, rival: Peer
+) -> None:
+    session = (await player.deal("klondike", public=True))["session"]
+    subscribed = await rival.begin("session.subscribe", session=session)
+    unsubscribed = await rival.begin("session.unsubscribe", session=session)
+    assert (await subscribed)["view"]["seq"] == 0
+    assert await unsubscribed == {}
+    await player.call("session.move", session=session, move="draw", seq=0)
+    # An event would have been sent before this answer.
+    await rival.call("session.get", session=session)
+    assert not [frame for frame in rival.frames if "session.event" in frame]

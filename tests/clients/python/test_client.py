@@ -67,7 +67,7 @@ async def test_refusals(client: Client, arena: str) -> None:
     assert session.view.options["draw"] == 3
     with pytest.raises(IllegalMove) as illegal:
         await session.move("redeal")
-    assert (illegal.value.reason, illegal.value.seq) == ("target_full", 0)
+    assert (illegal.value.reason, illegal.value.seq) == ("empty_source", 0)
     with pytest.raises(Conflict):
         await session.undo()
     with pytest.raises(InvalidParams) as invalid:
