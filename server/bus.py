@@ -24,6 +24,7 @@ from server.watching import Watching
 
 _CHANNEL: Final = "patience-arena:sessions"
 _MOST_WAITING: Final = 10_000
+_PACE: Final = 0.005
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 _TIMEOUT: Final = 2.0
@@ -53,12 +54,14 @@ class _Hint(msgspec.Struct, array_like=True):
     """What one process tells the others: who it is, and how far which sessions have come."""
 
     sender: str
-    sessions: list[tuple[UUID, int]]
-    """None at all mean that there were too many to be named."""
+    sessions: msgspec.Raw
+    """A list of pairs of id and `seq`, decoded by those who did not send it. None at all mean that there were
+    too many to be named."""
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
+_encode: Final = msgspec.msgpack.Encoder(uuid_format="bytes").encode
 _decode: Final = msgspec.msgpack.Decoder(_Hint).decode
+_decode_sessions: Final = msgspec.msgpack.Decoder(list[tuple[UUID, int]]).decode
 
 
 class Bus:
@@ -120,9 +123,11 @@ class Bus:
             if not news and not lost:
                 continue
             try:
-                await self._redis.publish(_CHANNEL, _encode(_Hint(self._name, [] if lost else news)))
+                await self._redis.publish(_CHANNEL, self._hint([] if lost else news))
                 self.told += len(news)
                 pause = _FIRST_PAUSE
+                # Under load hints are gathered: they cost more than what they tell.
+                await asyncio.sleep(_PACE)
             except (RedisError, OSError):
                 self._news[:0] = news
                 self._lost = self._lost or lost
@@ -130,6 +135,10 @@ class Bus:
                 self.failures += 1
                 await asyncio.sleep(pause)
                 pause = min(_LONGEST_PAUSE, pause * 2)
+
+    def _hint(self, news: Sequence[tuple[UUID, int]]) -> bytes:
+        """Encode what is new."""
+        return _encode(_Hint(self._name, msgspec.Raw(_encode(news))))
 
     async def _listen(self) -> None:
         """Hear what other processes tell, for as long as the process lives."""
@@ -159,14 +168,15 @@ class Bus:
             return
         try:
             hint = _decode(data)
+            if hint.sender == self._name:
+                return
+            sessions = _decode_sessions(hint.sessions)
         except msgspec.DecodeError:
             _log.warning("bus_garbled")
             return
-        if hint.sender == self._name:
-            return
-        if not hint.sessions:
+        if not sessions:
             self._look_at_everything(self._live)
-        for session, seq in hint.sessions:
+        for session, seq in sessions:
             self.heard += 1
             text = id_text(session)
             if self._watching.lacks(text, seq):

@@ -8,7 +8,7 @@ event failed is dropped and read again by whoever comes next.
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from engine import EventKind
 from server.clock import Clock
@@ -300,28 +300,26 @@ class LiveSessions:
         status = timeline.play.status
         happened = timeline.happen(kind, move, self._clock.now())
         entry = timeline.entry(happened, status)
-        try:
-            durable = self._journal.append(entry)
-        except StoreUnavailable:
-            self._forget(live)
-            raise Unavailable from None
 
-        def settled(fate: asyncio.Future[bool]) -> None:
-            error = fate.exception()
-            if error is not None:
+        def settle(fate: bool | Exception) -> None:
+            if isinstance(fate, Exception):
                 self.drop(live)
                 self._doubt(entry)
-                call.fail(Unavailable() if isinstance(error, StoreUnavailable) else cast("Exception", error))
-            elif not fate.result():
-                self.drop(live)
-                again()
-            else:
+                call.fail(Unavailable() if isinstance(fate, StoreUnavailable) else fate)
+            elif fate:
                 live.last = happened
                 self._publish(timeline, happened, call.connection)
                 call.answer(happened.change())
                 live.leave()
+            else:
+                self.drop(live)
+                again()
 
-        durable.add_done_callback(settled)
+        try:
+            self._journal.submit(entry, settle)
+        except StoreUnavailable:
+            self._forget(live)
+            raise Unavailable from None
 
 
 async def _available(work: Coroutine[object, object, T]) -> T:

@@ -32,7 +32,7 @@ class Process:
     """One `patience serve`."""
 
     def __init__(self, settings: dict[str, str]) -> None:
-        self._log: IO[bytes] = tempfile.TemporaryFile()
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  `close` closes it.
         self.child = subprocess.Popen(
             [sys.executable, "-m", "server", "serve", "--port", "0"],
             env=environment(**settings),

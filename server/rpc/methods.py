@@ -32,8 +32,8 @@ class Method(Generic[P]):
     handler: Callable[[Call, P], object]
     """Carries a call out: returns the result, or a future or coroutine of it.
 
-    The result is of the type above or a Raw of its JSON, or `LATER`. A plain result or a future costs no task. An
-    `RpcError` raised or set is the answer; any other exception is an internal error. The docstring's first
+    The result is of the type above, a Raw of its JSON, or `LATER`. A plain result or a future costs no task.
+    An `RpcError` raised or set is the answer; any other exception is an internal error. The docstring's first
     line is the method's summary."""
     scope: str | None = None
     """What the caller's token must have, or None if the method needs no token."""

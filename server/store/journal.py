@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import structlog
 
@@ -28,9 +28,17 @@ _FAREWELL: Final = 1.0
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("server.store.journal")
 
 
+Settle: TypeAlias = Callable[[bool | Exception], None]
+"""Is told what became of an entry; what it raises is logged.
+
+True: it is durable. False: it was lost to another process and changed nothing. `StoreUnavailable`: it may or
+may not have been written, and the session must be read again. Another exception: the database refused it.
+"""
+
+
 class _Waiting(NamedTuple):
     entry: Entry
-    future: asyncio.Future[bool]
+    settle: Settle
     due: float
     """When it has waited for too long, in the loop's time."""
 
@@ -83,12 +91,10 @@ class Journal:
         self._connection = await self._database.connect()
         self._task = self._loop.create_task(self._run(), name="journal")
 
-    def append(self, entry: Entry) -> asyncio.Future[bool]:
-        """Hand over an entry; the future tells what became of it, and must not be cancelled.
+    def submit(self, entry: Entry, settle: Settle) -> None:
+        """Hand over an entry; `settle` is called once, never before this returns.
 
-        True: it is durable. False: it was lost to another process and changed nothing. `StoreUnavailable`: it
-        may or may not have been written, and the session must be read again. It is resolved within the
-        timeout, and once more the timeout if a commit that hangs has the entry.
+        That is within the timeout, and once more the timeout if a commit that hangs has the entry.
 
         Raises `StoreUnavailable` at once, with nothing written, if too many wait or the journal is closing,
         and `RuntimeError` if an entry of the same session is under way.
@@ -99,12 +105,29 @@ class Journal:
         if session in self._under_way:
             raise RuntimeError("a session has one entry under way at a time")
         self._under_way.add(session)
-        future: asyncio.Future[bool] = self._loop.create_future()
         due = self._loop.time() + self._timeout
-        self._waiting.append(_Waiting(entry, future, due))
-        self._wake.set()
+        self._waiting.append(_Waiting(entry, settle, due))
+        if not self._wake.is_set():
+            self._wake.set()
         if self._expiry is None:
             self._expiry = self._loop.call_at(due, self._expire)
+
+    def append(self, entry: Entry) -> asyncio.Future[bool]:
+        """Hand over an entry, for whoever can wait; the future tells what `submit` would.
+
+        It must not be cancelled. Raises as `submit` does.
+        """
+        future: asyncio.Future[bool] = self._loop.create_future()
+
+        def settle(fate: bool | Exception) -> None:
+            if future.done():
+                return
+            if isinstance(fate, bool):
+                future.set_result(fate)
+            else:
+                future.set_exception(fate)
+
+        self.submit(entry, settle)
         return future
 
     async def close(self, within: float = 10.0) -> None:
@@ -192,10 +215,8 @@ class Journal:
             return
         self.commits += 1
         self._announce([waiting.entry for waiting in batch if not lost or waiting.entry.session not in lost])
-        for entry, future, _ in batch:
-            self._under_way.discard(entry.session.int)
-            if not future.done():
-                future.set_result(not lost or entry.session not in lost)
+        for waiting in batch:
+            self._settle(waiting, not lost or waiting.entry.session not in lost)
 
     def _announce(self, durable: list[Entry]) -> None:
         self.rows += len(durable)
@@ -208,11 +229,17 @@ class Journal:
             _log.exception("journal_listener_failed", rows=len(durable))
 
     def _fail(self, batch: Sequence[_Waiting], error: Exception | None = None) -> None:
-        for entry, future, _ in batch:
-            self._under_way.discard(entry.session.int)
-            if not future.done():
-                # Each has its own exception: one that is raised in many places collects all their tracebacks.
-                future.set_exception(error or StoreUnavailable())
+        for waiting in batch:
+            # Each has its own exception: one that is raised in many places collects all their tracebacks.
+            self._settle(waiting, error or StoreUnavailable())
+
+    def _settle(self, waiting: _Waiting, fate: bool | Exception) -> None:
+        entry, settle, _ = waiting
+        self._under_way.discard(entry.session.int)
+        try:
+            settle(fate)
+        except Exception:  # noqa: BLE001  The outermost boundary of the task, which must outlive it.
+            _log.exception("journal_settling_failed", session=str(entry.session))
 
     def _expire(self) -> None:
         """Fail what has waited for too long; runs at most once a timeout while entries wait."""

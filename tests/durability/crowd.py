@@ -13,7 +13,7 @@ from tests.contract import Json
 from tests.peer import Lost, Peer, Refused
 
 GAMES = ("klondike", "plot", "casket", "camelot", "stalactites")
-_UNDO, _RESIGN = 0.08, 0.004
+_UNDO, _RESIGN = 0.08, 0.008
 """How likely an undo and a resignation are."""
 
 _PAUSE = 0.05
@@ -53,8 +53,11 @@ class Attempt:
     answers: dict[int, Json] = field(default_factory=dict[int, Json])
     """What was answered to each change, and with which move it was asked for."""
 
-    audited: int = -1
-    """How far it has been looked at."""
+    events: list[Json] = field(default_factory=list[Json])
+    """What it was when it was last looked at."""
+
+    view: Json = field(default_factory=dict[str, Any])
+    """Where those events lead."""
 
     def take(self, answer: Json, kind: str, move: str | None) -> None:
         """Go on by the answer to a call."""
@@ -198,10 +201,9 @@ class Spectator(Patient):
             async with Peer(url) as peer:
                 mine: set[str] = set()
                 while not stop.is_set():
-                    for player in players:
-                        if player.attempts and player.attempts[-1].session not in mine:
-                            mine.add(player.attempts[-1].session)
-                            await self._subscribe(peer, player.attempts[-1].session)
+                    latest = {player.attempts[-1].session for player in players if player.attempts}
+                    await gather(*(self._subscribe(peer, session) for session in latest - mine))
+                    mine |= latest
                     await self._listen(peer)
         except Lost:
             return
@@ -232,7 +234,7 @@ class Spectator(Patient):
 async def audit(peer: Peer, player: Player, spectator: Spectator | None = None) -> int:
     """Hold what the server has of a player's sessions against what it has answered.
 
-    Sessions that were looked at and have ended since are not looked at again.
+    A session that was looked at before is looked at from there on, but for its record, which tells it all.
 
     Returns:
         How many sessions were looked at.
@@ -242,11 +244,12 @@ async def audit(peer: Peer, player: Player, spectator: Spectator | None = None) 
     """
     looked = 0
     for attempt in player.attempts:
-        if attempt.audited == attempt.seq and attempt.status != "playing":
+        if len(attempt.events) == attempt.seq and attempt.status != "playing":
             continue
         looked += 1
-        events = await read(peer, attempt.session)
-        hold(len(events) in {attempt.seq, attempt.seq + 1}, "lost or doubled:", attempt, len(events))
+        await _read(peer, attempt)
+        events = attempt.events
+        hold(len(events) in {attempt.seq, attempt.seq + 1}, "lost or doubled:", attempt.session, attempt.seq)
         for seq, answer in attempt.answers.items():
             event = events[seq - 1]
             same = all(answer[key] == event[key] for key in ("seq", "kind", "patch", "check"))
@@ -255,35 +258,32 @@ async def audit(peer: Peer, player: Player, spectator: Spectator | None = None) 
         if spectator is not None:
             seen = spectator.events.get(attempt.session, [])
             hold(seen == events[: len(seen)], "a spectator was told otherwise:", attempt.session)
-        await _check_whole(peer, attempt.session, events)
-        attempt.audited = attempt.seq
+        await _check_whole(peer, attempt)
     return looked
 
 
-async def read(peer: Peer, session: str) -> list[Json]:
-    """Read all events of a session, which are numbered without a gap."""
-    events: list[Json] = []
+async def _read(peer: Peer, attempt: Attempt) -> None:
+    """Read what has happened in a session since it was looked at, and go on from the view of then."""
+    session, events = attempt.session, attempt.events
+    if not attempt.view:
+        attempt.view = await peer.call("session.get", session=session, seq=0)
     more = True
     while more:
         page = await peer.call("session.subscribe", session=session, since=len(events))
-        events += page["events"]
+        for event in page["events"]:
+            hold(event["seq"] == len(events) + 1, "a gap:", session, event)
+            events.append(event)
+            attempt.view = patched(attempt.view, event["patch"])
+            hold(attempt.view["check"] == event["check"], "a patch leads astray:", session, event)
         more = page["more"]
     await peer.call("session.unsubscribe", session=session)
-    hold([event["seq"] for event in events] == list(range(1, len(events) + 1)), "a gap:", session)
-    return events
 
 
-async def _check_whole(peer: Peer, session: str, events: list[Json]) -> None:
-    """Check that the events lead from the deal to the view of now, and that the record can be played."""
-    seq = len(events)
-    view: Json = await peer.call("session.get", session=session, seq=0)
-    for event in events:
-        view = patched(view, event["patch"])
-        hold(view["check"] == event["check"], "a patch leads astray:", session, event)
-    now: Json = await peer.call("session.get", session=session, seq=seq)
-    for one in (view, now):
-        one.pop("elapsed_ms")
-    hold(view == now, "the events lead elsewhere:", session)
+async def _check_whole(peer: Peer, attempt: Attempt) -> None:
+    """Check that the events lead to the view of now, and that the record tells them and can be played."""
+    session, events = attempt.session, attempt.events
+    now: Json = await peer.call("session.get", session=session)
+    hold(timeless(attempt.view) == timeless(now), "the events lead elsewhere:", session)
     hold(checksum(now) == now["check"], "the check is wrong:", session)
     record: Json = await peer.call("session.record", session=session)
     told = [(event["kind"], event["move"], event["elapsed_ms"]) for event in events]
@@ -292,6 +292,11 @@ async def _check_whole(peer: Peer, session: str, events: list[Json]) -> None:
     if now["status"] != "playing":
         verdict: Json = await peer.call("record.verify", record=record)
         hold(verdict["valid"] is True, "the record does not verify:", session, verdict)
+
+
+def timeless(view: Json) -> Json:
+    """Return a view without the time that goes by."""
+    return {key: value for key, value in view.items() if key != "elapsed_ms"}
 
 
 async def gather(*work: Awaitable[Any]) -> None:

@@ -14,7 +14,7 @@ import json
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from tests.peer import Peer
 from tests.processes import Process
 from tests.stores import fresh_home
 
-_LOAD_SECONDS = (0.0, 0.8)
+_LOAD_SECONDS = (0.0, 1.5)
 """How long the server lives under load."""
 
 
@@ -51,8 +51,10 @@ class Summary:
     violations: int = 0
 
 
-async def drill(home: Path, *, kills: int, sessions: int, seed: str) -> Summary:
-    """Kill a server so many times while so many sessions are played.
+async def drill(
+    home: Path, *, kills: int, sessions: int, seed: str, report: Callable[[int], None] | None = None
+) -> Summary:
+    """Kill a server so many times while so many sessions are played; `report` is told how often so far.
 
     Raises:
         Violation: at the first promise that is broken.
@@ -72,6 +74,8 @@ async def drill(home: Path, *, kills: int, sessions: int, seed: str) -> Summary:
             if kill < kills:
                 await _load(process, players, spectator, chance.uniform(*_LOAD_SECONDS))
                 summary.kills += 1
+                if report is not None:
+                    report(summary.kills)
         finally:
             # Its stores end with it, and in the end the home they are on is to be removed.
             code = await process.stop()
@@ -140,7 +144,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with fresh_home() as home:
         try:
             summary = asyncio.run(
-                drill(home, kills=options.kills, sessions=options.sessions, seed=options.seed)
+                drill(
+                    home,
+                    kills=options.kills,
+                    sessions=options.sessions,
+                    seed=options.seed,
+                    report=lambda kills: print(f"\r{kills} kills", end="", file=sys.stderr, flush=True),
+                )
             )
         except Violation as violation:
             print(json.dumps({"seed": options.seed, "violations": 1, "violation": str(violation)[:4_000]}))

@@ -1,6 +1,5 @@
 """Moves of which the server cannot know whether they are durable, and those who wait to be told of them."""
 
-import asyncio
 from contextlib import AsyncExitStack
 
 from sqlalchemy import make_url
@@ -9,6 +8,7 @@ from tests.arena import run
 from tests.peer import outcome
 from tests.proxy import Proxy, postgres_place, proxy
 from tests.server.store.conftest import connect_directly
+from tests.waiting import until
 
 
 def through(wire: Proxy, database_url: str) -> str:
@@ -37,9 +37,11 @@ async def test_subscribers_are_told_of_a_move_whose_answer_was_lost(
         assert (await near.event())["seq"] == (await far.event())["seq"] == 1
         wire.deafen()
         call = await player.begin("session.move", session=session, move="draw", seq=1)
-        async with asyncio.timeout(4):
-            while await look.fetchval("SELECT count(*) FROM events") != 2:
-                await asyncio.sleep(0.01)
+
+        async def durable() -> bool:
+            return await look.fetchval("SELECT count(*) FROM events") == 2
+
+        await until(durable, seconds=4)
         wire.cut()
         assert await outcome(call) == "unavailable"
         assert await near.quiet()

@@ -11,6 +11,7 @@ from tests.durability.kill_drill import drill
 from tests.peer import Peer
 from tests.processes import served
 from tests.stores import fresh_home
+from tests.waiting import until_true
 
 
 @pytest.fixture
@@ -34,15 +35,14 @@ async def test_the_audit_finds_an_answer_that_is_not_in_the_store(own_home: str)
         player = Player("audit")
         stop = asyncio.Event()
         playing = asyncio.create_task(player.play(server.ws, stop))
-        async with asyncio.timeout(30):
-            while player.answered < 3:
-                await asyncio.sleep(0.01)
+        await until_true(lambda: player.answered >= 3)
         stop.set()
         await playing
         async with Peer(server.ws) as peer:
             assert await audit(peer, player) == len(player.attempts)
             attempt = player.attempts[-1]
-            attempt.audited = -1
+            attempt.events.clear()
+            attempt.view = {}
             attempt.answers[1]["check"] = "00000000"
             with pytest.raises(Violation, match="not what was answered"):
                 await audit(peer, player)

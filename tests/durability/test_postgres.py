@@ -9,6 +9,7 @@ from server.config import Limits
 from server.embedded import EmbeddedStores
 from tests.arena import Address, run
 from tests.durability.crowd import Player, Spectator, audit, gather
+from tests.waiting import until_true
 
 
 async def ready(server: Address) -> int:
@@ -17,12 +18,16 @@ async def ready(server: Address) -> int:
         return (await http.get(f"{server.http}/readyz")).status_code
 
 
-async def until(players: list[Player], answered: int) -> None:
+async def play_on(players: list[Player], answers: int) -> None:
     """Wait until every player has so many more answers."""
-    aims = [player.answered + answered for player in players]
-    async with asyncio.timeout(60):
-        while any(player.answered < aim for player, aim in zip(players, aims, strict=True)):
-            await asyncio.sleep(0.01)
+    aims = [player.answered + answers for player in players]
+    await until_true(lambda: all(player.answered >= aim for player, aim in zip(players, aims, strict=True)))
+
+
+async def stand_still(players: list[Player]) -> None:
+    """Wait until every player has been told once more that a store is away."""
+    before = [player.unavailable for player in players]
+    await until_true(lambda: all(player.unavailable > n for player, n in zip(players, before, strict=True)))
 
 
 async def test_play_stands_still_without_postgres_and_goes_on_with_it(own_stores: EmbeddedStores) -> None:
@@ -39,16 +44,13 @@ async def test_play_stands_still_without_postgres_and_goes_on_with_it(own_stores
                 spectator.watch(server.ws, players, stop),
             )
         )
-        await until(players, 5)
+        await play_on(players, 5)
         for _ in range(2):
-            before = [player.unavailable for player in players]
             await asyncio.to_thread(own_stores.postgres.stop)
-            async with asyncio.timeout(30):
-                while any(p.unavailable == n for p, n in zip(players, before, strict=True)):
-                    await asyncio.sleep(0.01)
+            await stand_still(players)
             assert await ready(server) == 503
             await asyncio.to_thread(own_stores.postgres.start)
-            await until(players, 5)
+            await play_on(players, 5)
         stop.set()
         await playing
         assert await ready(server) == 200

@@ -84,7 +84,9 @@ async def test_some_methods_need_no_token(server: Address, stranger: Peer, metho
 
 @pytest.mark.parametrize("params", [{"lang": None}, [None], []])
 async def test_null_for_an_optional_param_means_absent(stranger: Peer, params: object) -> None:
-    await stranger.socket.send(json.dumps({"jsonrpc": "2.0", "id": "x", "method": "games.list", "params": params}))
+    await stranger.socket.send(
+        json.dumps({"jsonrpc": "2.0", "id": "x", "method": "games.list", "params": params})
+    )
     await stranger.call("server.info")
     assert json.loads(stranger.frames[0])["result"] == await stranger.call("games.list")
 
@@ -101,9 +103,7 @@ async def test_methods_that_subscribe_are_for_sockets(server: Address, player: P
 
 async def test_a_whole_game_is_played_over_http(server: Address, player: Peer) -> None:
     view = (await server.post("session.create", player.token, game="klondike", seed="1"))["result"]
-    moved = await server.post(
-        "session.move", player.token, session=view["session"], move="t6-t1", seq=0
-    )
+    moved = await server.post("session.move", player.token, session=view["session"], move="t6-t1", seq=0)
     assert moved["result"]["check"] == "909cc8e6"
     resigned = await server.post("session.resign", player.token, session=view["session"])
     assert resigned["result"]["status"] == "resigned"

@@ -14,6 +14,7 @@ from tests.peer import Peer, outcome
 from tests.playthroughs import LOST, WON
 from tests.proxy import proxy, redis_place
 from tests.server.store.conftest import connect_directly
+from tests.waiting import until, until_blocked
 
 
 @pytest.fixture
@@ -110,9 +111,7 @@ async def test_of_two_servers_that_write_the_same_number_one_is_first_and_the_ot
                 await peer.begin(f"session.{'move' if move else 'undo'}", session=session, seq=seq, **move)
                 for peer, move in ((one, first), (two, second))
             ]
-            async with asyncio.timeout(4):
-                while await lock.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted") != 2:
-                    await asyncio.sleep(0.01)
+            await until_blocked(lock.fetchval, waiters=2)
             await lock.execute("COMMIT")
             kinds = sorted([await outcome(call) for call in calls])
             if first == second:
@@ -206,9 +205,7 @@ async def test_a_server_that_was_cut_off_from_redis_tells_what_happened_meanwhil
         assert (await watcher.event())["seq"] == 1
         wire.cut()
         await player.play(session, ["draw"], 1)
-        async with asyncio.timeout(20):
-            while await failures(here) < 1:
-                await asyncio.sleep(0.05)
+        await until(lambda: failures(here))
         wire.mend()
         assert (await watcher.event())["seq"] == 2
 
@@ -217,4 +214,6 @@ async def failures(server: Address) -> float:
     """Read how often a server could not tell the others something."""
     async with httpx.AsyncClient(timeout=30) as http:
         lines = (await http.get(f"{server.http}/metrics")).text.splitlines()
-    return float(dict(line.split(" ") for line in lines if not line.startswith("#"))["patience_bus_failures_total"])
+    return float(
+        dict(line.split(" ") for line in lines if not line.startswith("#"))["patience_bus_failures_total"]
+    )

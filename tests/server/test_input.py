@@ -19,9 +19,34 @@ NO_MOVES = (
     *("t1+t2", "t1+t1", "t1x", "waste+stock", "step=1", "step=", "=1", "base=3", "undo", "resign", "null"),
     *("t1 - t2", "t1-t2 ", "../t1", "/piles/t1", "%s", "'; DROP TABLE events; --", "ﬀ1-t2", "t1\u200b-t2"),
 )
-NO_NUMBERS = ("-1", "-0.5", "0.5", "1.0", "1e0", "1e400", '"0"', "null", "true", "[]", "{}", str(2**31), str(10**40))
-NO_TOKENS = ("", "x", "pa_", "pa_" + "A" * 43, "pa_" + "A" * 42 + "=", "pa_" + "A" * 44, "ä" * 46, LONG, "a\u0000")
-STRINGS = {
+NO_NUMBERS: tuple[str, ...] = (
+    "-1",
+    "-0.5",
+    "0.5",
+    "1.0",
+    "1e0",
+    "1e400",
+    '"0"',
+    "null",
+    "true",
+    "[]",
+    "{}",
+    str(2**31),
+    str(10**40),
+)
+NO_TOKENS = (
+    "",
+    "x",
+    "pa_",
+    "pa_" + "A" * 43,
+    "pa_" + "A" * 42 + "=",
+    "pa_" + "A" * 44,
+    "ä" * 46,
+    LONG,
+    "a\u0000",
+)
+NO_TEXTS: tuple[object, ...] = (1, 1.5, True, [], {})
+STRINGS: dict[str, Json] = {
     "auth.guest": {"name": "Ada"},
     "auth.use": {"token": "x"},
     "games.list": {"lang": "en"},
@@ -40,7 +65,7 @@ STRINGS = {
 
 
 async def answer(player: Peer, text: str) -> Json:
-    """Send a frame as it is and return its answer, which is the first that belongs to no call of the peer's."""
+    """Send a frame as it is and return its answer: the first that belongs to no call of the peer's."""
     seen = len(player.frames)
     await player.socket.send(text)
     async with asyncio.timeout(SECONDS):
@@ -68,7 +93,7 @@ async def test_seeds(player: Peer, session: str) -> None:
     for seed in NO_SEEDS:
         refused = await player.refused("session.create", game="klondike", seed=seed)
         assert refused == {"kind": "invalid_params", "path": "/seed"}
-    for seed in (1, 1.5, True, [], {}):
+    for seed in NO_TEXTS:
         assert await player.kind("session.create", game="klondike", seed=seed) == "invalid_params"
     assert await untouched(player, session)
     assert (await player.deal("klondike", seed="x" * 64))["seq"] == 0
@@ -159,13 +184,23 @@ async def test_numbers_that_the_session_has_not_reached(player: Peer, session: s
 async def test_tokens(player: Peer, session: str) -> None:
     for token in NO_TOKENS:
         assert await player.refused("auth.use", token=token) == {"kind": "unauthenticated"}, token
-    for token in (None, 1, []):
+    for token in NO_TEXTS:
         assert await player.refused("auth.use", token=token) == {"kind": "invalid_params", "path": "/token"}
     assert await untouched(player, session)
 
 
 async def test_session_ids(player: Peer, session: str) -> None:
-    for wrong in ("", session.upper(), session + " ", session[:-1], session + "0", "0" * 26, "z" * 26, LONG, "é"):
+    for wrong in (
+        "",
+        session.upper(),
+        session + " ",
+        session[:-1],
+        session + "0",
+        "0" * 26,
+        "z" * 26,
+        LONG,
+        "é",
+    ):
         assert await player.refused("session.get", session=wrong) == {"kind": "not_found"}
         assert await player.kind("session.move", session=wrong, move="draw", seq=0) == "not_found"
     assert await untouched(player, session)
@@ -180,13 +215,14 @@ async def test_names_of_guests(player: Peer) -> None:
 
 
 async def test_lists(player: Peer, session: str) -> None:
-    for name, values in {
+    wrong: dict[str, tuple[object, ...]] = {
         "limit": (0, -1, 101, 2**31, 1.5, "20"),
         "cursor": ("", "x", "0" * 25, "a\u0000", 3),
         "status": ("", "open", "PLAYING", 1),
         "mode": ("", "ranked", 1),
         "game": (1, []),
-    }.items():
+    }
+    for name, values in wrong.items():
         for value in values:
             refused = await player.refused("session.list", **{name: value})
             assert refused == {"kind": "invalid_params", "path": f"/{name}"}, value

@@ -42,7 +42,9 @@ async def test_calls_sent_again_after_a_restart_give_the_same_answers(start: Sta
         assert await again.call("session.resign", session=session) == resigned
         assert await again.call("session.undo", session=session, seq=end) == undone
         for seq in reversed(range(end)):
-            assert await again.call("session.move", session=session, move=LOST.line[seq], seq=seq) == moves[seq]
+            assert (
+                await again.call("session.move", session=session, move=LOST.line[seq], seq=seq) == moves[seq]
+            )
         assert await again.deal(**LOST.deal, request_id="one") == view
         assert (await again.call("session.get", session=session))["seq"] == end + 2
         assert len((await again.call("session.list"))["sessions"]) == 1
@@ -104,7 +106,10 @@ async def test_a_small_cache_gives_the_same_answers(database_url: str, redis_url
             for session in sessions:
                 await watcher.call("session.subscribe", session=session)
             answers = [
-                [await player.call("session.move", session=session, move=move, seq=seq) for session in sessions]
+                [
+                    await player.call("session.move", session=session, move=move, seq=seq)
+                    for session in sessions
+                ]
                 for seq, move in enumerate(WON.line)
             ]
             for same in answers:

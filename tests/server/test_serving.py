@@ -12,6 +12,7 @@ from websockets.asyncio.client import connect
 from tests.peer import Lost, Peer, guest
 from tests.processes import Process, served
 from tests.server.store.conftest import connect_directly
+from tests.waiting import until_blocked
 
 
 @pytest.fixture
@@ -34,9 +35,7 @@ async def test_what_is_under_way_is_answered_before_it_stops(
         stack.push_async_callback(lock.close)
         await lock.execute("BEGIN; LOCK TABLE events IN SHARE ROW EXCLUSIVE MODE")
         moving = await player.begin("session.move", session=session, move="draw", seq=0)
-        async with asyncio.timeout(3):
-            while not await lock.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
-                await asyncio.sleep(0.01)
+        await until_blocked(lock.fetchval)
         process.send(signal.SIGTERM)
         assert await idle.notified() == {"jsonrpc": "2.0", "method": "server.closing", "params": {}}
         assert await idle.until_closed() == 1012

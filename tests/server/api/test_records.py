@@ -106,18 +106,24 @@ async def test_any_other_change_shows_by_the_digest(player: Peer) -> None:
     assert (await player.call("record.verify", record=altered))["reason"] == "digest"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{}, {"format": "patience-record/1"}, {"events": 3}, {"a": [[[[[]]]]]}, {"digest": "x" * 10_000}],
-    ids=str,
+NO_RECORDS: tuple[Json, ...] = (
+    {},
+    {"format": "patience-record/1"},
+    {"events": 3},
+    {"a": [[[[[]]]]]},
+    {"digest": "x" * 10_000},
 )
+
+
+@pytest.mark.parametrize("wrong", NO_RECORDS, ids=range(len(NO_RECORDS)))
 async def test_what_is_no_record_is_malformed(player: Peer, wrong: Json) -> None:
     verdict = await player.call("record.verify", record=wrong)
     assert verdict == {"valid": False, "score": None, "status": None, "reason": "malformed", "at": None}
     record = await finished(player)
     verdict = await player.call("record.verify", record=record | wrong | {"extra": 1})
     assert verdict["reason"] == "malformed"
-    for other in (None, [], "x", 1):
+    others: tuple[object, ...] = (None, [], "x", 1)
+    for other in others:
         refused = await player.refused("record.verify", record=other)
         assert refused == {"kind": "invalid_params", "path": "/record"}
 
@@ -167,8 +173,10 @@ async def test_a_dailys_replay_shows_the_seed_when_it_was_revealed(player: Peer)
     """As in `session.event`: in a daily the end does not reveal, a `reveal` does."""
     record = await finished(player)
     last = record["events"][-1]
-    daily = copy.deepcopy(record) | {"mode": "daily"}
-    daily["events"].append({"seq": last["seq"] + 1, "kind": "reveal", "move": None, "elapsed_ms": last["elapsed_ms"]})
+    daily: Json = copy.deepcopy(record) | {"mode": "daily"}
+    daily["events"].append(
+        {"seq": last["seq"] + 1, "kind": "reveal", "move": None, "elapsed_ms": last["elapsed_ms"]}
+    )
     daily = sealed(daily)
     assert (await player.call("record.verify", record=daily))["valid"]
     *_, won, reveal = (await player.call("record.replay", record=daily))["events"]
