@@ -54,7 +54,7 @@ class Option(NamedTuple):
         elif not self.is_flag:
             schema |= {"minimum": self.least, "maximum": self.most}
         if isinstance(self.default, str):
-            schema["description"] = f"{self.title} Left out: the value of `{self.default}`."
+            schema["description"] = f"Left out: the value of `{self.default}`."
         else:
             schema["default"] = self.default
         return schema

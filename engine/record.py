@@ -156,6 +156,8 @@ def _check_shape(record: Document) -> None:
     """Check types, times and the digest."""
     _check_fields(record, _FIELDS, _Fault("malformed"))
     _check_fields(record["player"], _PLAYER_FIELDS, _Fault("malformed"))
+    if record["player"]["kind"] not in {"guest", "account", "bot"}:
+        raise _Fault("malformed")
     for i, event in enumerate(record["events"]):
         _check_fields(event, _EVENT_FIELDS, _Fault("malformed", i))
     if record["format"] != FORMAT:

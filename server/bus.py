@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 import structlog
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from server.ids import id_text
@@ -28,6 +29,8 @@ _PACE: Final = 0.005
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 _TIMEOUT: Final = 2.0
+_SILENCE: Final = 3.0
+"""Seconds after which Redis is asked for a sign of life, and within which it gives one."""
 
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
@@ -38,6 +41,7 @@ class _PubSub(Protocol):
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *error: object) -> None: ...
     async def subscribe(self, channel: str) -> None: ...
+    async def ping(self) -> None: ...
     async def get_message(self, *, timeout: float) -> Mapping[str, object] | None: ...  # noqa: ASYNC109  It is redis-py's.
 
 
@@ -147,11 +151,18 @@ class Bus:
             try:
                 async with self._redis.pubsub() as pubsub:
                     await pubsub.subscribe(_CHANNEL)
+                    asked = False
                     while True:
-                        message = await pubsub.get_message(timeout=30.0)
+                        message = await pubsub.get_message(timeout=_SILENCE)
                         if message is not None:
-                            pause = _FIRST_PAUSE
+                            pause, asked = _FIRST_PAUSE, False
                             self._hear(message)
+                        elif asked:
+                            raise RedisConnectionError("no sign of life")
+                        else:
+                            # The other end may have gone without a word, which reading alone never shows.
+                            await pubsub.ping()
+                            asked = True
             except (RedisError, OSError) as error:
                 _log.warning("bus_away", error=type(error).__name__)
                 await asyncio.sleep(pause)

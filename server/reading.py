@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final, cast
 
+import msgspec
 from msgspec import Raw
 
 from server import wire
@@ -18,7 +19,7 @@ from server.sight import see
 from server.store.database import Database
 from server.store.events import load_events
 from server.store.players import Player
-from server.store.sessions import Session, SessionLine, list_sessions, load_session
+from server.store.sessions import Session, SessionLine, list_sessions
 from server.timeline import Happened, Timeline
 from server.watching import Watching
 
@@ -41,6 +42,12 @@ async def _replay(
         events = await load_events(db, row.id, limit=upto)
     timeline = Timeline(row, player)
     return timeline, [happened async for happened in timeline.advance(events)]
+
+
+class _Digest(msgspec.Struct):
+    """What is looked at of a record."""
+
+    digest: str
 
 
 class Reading:
@@ -139,20 +146,25 @@ class Reading:
         finally:
             live.leave()
 
-    async def drew(self, text: str, commitment: str) -> bool:
-        """Tell whether the server drew the seed of the session with that id and commitment.
+    async def source(self, text: str, digest: str) -> Session | None:
+        """Return the session that a record was made of; None if it is none of ours, or not as it is.
 
-        False where there is none: records of other servers name sessions that are not ours.
+        Args:
+            text: the session that the record names.
+            digest: the record's, which covers all that it says.
 
         Raises:
             StoreUnavailable: the store is away.
         """
-        session = parse_id(text)
-        if session is None:
-            return False
-        async with self._database.reading() as db:
-            row = await load_session(db, session)
-        return row is not None and row.drawn and row.commitment == commitment
+        try:
+            live = await self._live.enter(self._live.queue(text), fresh=True)
+        except NotFound:
+            return None
+        try:
+            ours = msgspec.json.decode(live.timeline.record(self._clock.now()), type=_Digest)
+            return live.timeline.row if ours.digest == digest else None
+        finally:
+            live.leave()
 
     async def list(
         self,
@@ -163,20 +175,20 @@ class Reading:
         mode: str | None,
         cursor: str | None,
         limit: int,
-    ) -> wire.SessionList:
+    ) -> wire.SessionPage:
         """Return a page of a player's sessions, newest first."""
         before = None if cursor is None else parse_id(cursor)
         if cursor is not None and before is None:
             raise InvalidParams("/cursor", "This is no cursor; give the one of the page before, or none.")
         if game is not None and "\0" in game:
             # PostgreSQL has no such text, so nothing is called that; it would not even take the question.
-            return wire.SessionList([], None)
+            return wire.SessionPage([], None)
         async with self._database.reading() as db:
             lines = await list_sessions(
                 db, player.id, status=status, game=game, mode=mode, before=before, limit=limit + 1
             )
         page = [self._item(line) for line in lines[:limit]]
-        return wire.SessionList(page, id_text(lines[limit - 1].id) if len(lines) > limit else None)
+        return wire.SessionPage(page, id_text(lines[limit - 1].id) if len(lines) > limit else None)
 
     def _item(self, line: SessionLine) -> wire.SessionItem:
         """Return a session as it stands in a list."""

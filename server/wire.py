@@ -6,7 +6,21 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 Time: TypeAlias = Annotated[
-    str, Meta(description="RFC 3339 in UTC, to the millisecond", examples=["2026-11-30T09:00:00.000Z"])
+    str,
+    Meta(
+        description="RFC 3339 in UTC, to the millisecond",
+        examples=["2026-11-30T09:00:00.000Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+Check: TypeAlias = Annotated[
+    str, Meta(description="CRC-32 of the piles", extra_json_schema={"pattern": "^[0-9a-f]{8}$"})
+]
+Sha256: TypeAlias = Annotated[
+    str, Meta(description="SHA-256 in hex", extra_json_schema={"pattern": "^[0-9a-f]{64}$"})
+]
+Card: TypeAlias = Annotated[
+    str, Meta(description="rank and suit", extra_json_schema={"pattern": "^[A23456789TJQK][CDHS]$"})
 ]
 Milliseconds: TypeAlias = Annotated[int, Meta(ge=0, description="milliseconds")]
 Seq: TypeAlias = Annotated[int, Meta(ge=0, description="the number of a session's event; 0 after the deal")]
@@ -55,7 +69,7 @@ class Pile(Struct):
     """One pile: how many cards lie face down at its bottom, and the others from the bottom to the top."""
 
     down: int
-    up: list[str]
+    up: list[Card]
 
 
 class View(Struct):
@@ -70,7 +84,7 @@ class View(Struct):
     public: bool
     ranked: bool
     player: Player
-    commitment: str
+    commitment: Sha256
     seed: str | None
     seq: Seq
     status: Status
@@ -81,7 +95,7 @@ class View(Struct):
     elapsed_ms: Milliseconds
     state: dict[str, Any]
     piles: dict[str, Pile]
-    check: str
+    check: Check
     legal: list[str]
 
 
@@ -90,7 +104,7 @@ class Change(Struct):
 
     seq: Seq
     patch: list[Operation]
-    check: str
+    check: Check
     status: Status
 
 
@@ -103,7 +117,7 @@ class Event(Struct):
     move: str | None
     at: Time
     elapsed_ms: Milliseconds
-    check: str
+    check: Check
     patch: list[Operation]
 
 
@@ -133,7 +147,7 @@ class SessionItem(Struct):
     ended_at: Time | None
 
 
-class SessionList(Struct):
+class SessionPage(Struct):
     """A page of a player's sessions, newest first."""
 
     sessions: list[SessionItem]
@@ -149,7 +163,7 @@ class RecordEvent(Struct):
     elapsed_ms: Milliseconds
 
 
-class Record(Struct):
+class SessionRecord(Struct):
     """A session as a document that anybody can play again."""
 
     format: Literal["patience-record/1"]
@@ -160,14 +174,14 @@ class Record(Struct):
     mode: Mode
     player: Player
     seed: str | None
-    commitment: str
+    commitment: Sha256
     status: Status
     score: int
     started_at: Time
     ended_at: Time | None
     elapsed_ms: Milliseconds
     events: list[RecordEvent]
-    digest: str
+    digest: Sha256
 
 
 class Verdict(Struct):
@@ -227,7 +241,7 @@ class GameDescription(GameItem):
     help: str
 
 
-class ServerInfo(Struct):
+class About(Struct):
     """What this server is, and what it bears."""
 
     name: str

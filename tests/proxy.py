@@ -50,7 +50,7 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._whole = True
-        self._deaf = False
+        self._deaf: set[asyncio.StreamWriter] = set()
         self.port = 0
 
     async def start(self) -> None:
@@ -74,11 +74,14 @@ class Proxy:
 
     def mend(self) -> None:
         """Carry everything again."""
-        self._whole, self._deaf = True, False
+        self._whole = True
 
     def deafen(self) -> None:
-        """Let nothing through that the store says from now on; what clients say still arrives."""
-        self._deaf = True
+        """Let nothing through any more that the store says on the connections there are.
+
+        What clients say still arrives, and new connections are whole.
+        """
+        self._deaf |= self._writers
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -112,7 +115,7 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool
     ) -> None:
         while data := await reader.read(65_536):
-            if answers and self._deaf:
+            if writer in self._deaf and answers:
                 continue
             writer.write(data)
             await writer.drain()

@@ -41,6 +41,8 @@ Clear away all cards but the twelve of the court. Suits never matter.
   that sum to ten, wherever they lie. Drawing again leads back to filling; it takes an empty cell.
 - Cards in the grid never move.
 
+**Deal**: all cards are the stock.
+
 Each card taken out is one point, 40 at the most.
 """
     phases = ("fill", "clear")

@@ -38,6 +38,9 @@ Bring all 104 cards to the eight foundations: in suit, from the ace to the king,
   foundation, to the body, or onto any of the three **reserves**; only the top of a reserve is available.
 - There is no redeal, and foundations give nothing back.
 
+**Deal**: thirteen face down to the jewels, the last one on top; one each to the five lid piles, the eight
+body piles and the waste. The rest is the stock.
+
 Each card on the foundations is one point.
 """
     layout = Layout(

@@ -28,6 +28,9 @@ Bring all 52 cards to the foundations: each suit in order from the ace to the ki
 - **Redeal** turns the waste back into the stock when the stock is empty, as long as passes are left.
 - Cards on the foundations stay there, unless the option *worry back* lets them return to a column.
 
+**Deal**: seven rows, the first over all seven columns, each further one beginning one column later; the first
+card of a row lies face up, the others face down. The rest is the stock. `state` tells the pass under way.
+
 Each card on the foundations is one point.
 """
     layout = Layout(

@@ -29,6 +29,9 @@ corner: the ace follows the king.
 - The **reserve** of thirteen goes to the foundations only; its next card is turned up by itself.
 - **Draw** turns one card from the stock onto the waste. There is no redeal.
 
+**Deal**: thirteen to the reserve, the last one on top and face up; one to the first foundation, one each to
+the twelve piles. The rest is the stock. `state` tells the base.
+
 Each card on the foundations is one point.
 """
     phases = ("restricted", "open")

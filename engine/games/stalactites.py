@@ -26,6 +26,9 @@ Bring all 52 cards to the four foundations, thirteen each. Suits never matter.
   in a cell goes only to a foundation.
 - Nothing is built on the columns, and empty columns stay empty.
 
+**Deal**: one each to the four foundations, then six times one each to the eight columns. `state` tells the
+step, and the rank that each foundation takes next.
+
 Each card on the foundations is one point.
 """
     phases = ("choose", "play")

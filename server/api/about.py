@@ -16,12 +16,10 @@ PROTOCOL = 1
 def methods(clock: Clock, limits: Limits) -> tuple[Method[Any], ...]:
     """Return the methods about the server itself."""
 
-    def info(_call: Call, _params: NoParams) -> wire.ServerInfo:
+    def info(_call: Call, _params: NoParams) -> wire.About:
         """Tell the server's name, version, time, games and limits."""
         names = [game.name for game in GAMES]
         now = rfc3339(clock.now())
-        return wire.ServerInfo(
-            "Patience Arena", version("patience-arena"), PROTOCOL, now, names, limits.as_dict()
-        )
+        return wire.About("Patience Arena", version("patience-arena"), PROTOCOL, now, names, limits.as_dict())
 
-    return (Method("server.info", NoParams, wire.ServerInfo, info),)
+    return (Method("server.info", NoParams, wire.About, info),)

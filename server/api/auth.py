@@ -75,7 +75,5 @@ def methods(
     return (
         Method("auth.guest", GuestParams, wire.Login, guest, errors=(Unavailable,)),
         Method("auth.use", UseParams, wire.Acting, use, errors=known, socket_only=True, serial=True),
-        Method(
-            "auth.logout", NoParams, wire.Empty, logout, "read", (Unavailable,), serial=True, looks_first=True
-        ),
+        Method("auth.logout", NoParams, wire.Empty, logout, "", (Unavailable,), serial=True),
     )

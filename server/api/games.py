@@ -81,7 +81,7 @@ def describe(_call: Call, params: DescribeParams) -> wire.GameDescription:
     """Describe a game: its layout for drawing and its rules as Markdown."""
     game = find_game(params.game, params.options)
     layout = [
-        wire.Place(pile.name, pile.kind, pile.x, pile.y, pile.fan, pile.label, pile.hint)
+        wire.Place(pile.name, pile.kind, round(pile.x, 2), round(pile.y, 2), pile.fan, pile.label, pile.hint)
         for pile in game.layout.piles
     ]
     return wire.GameDescription(**_item(game_class(game.name)), layout=layout, help=game.help)

@@ -2,11 +2,11 @@
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 from uuid import UUID
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from engine import Verdict, commitment, make_game, verify
 from server import wire
@@ -25,16 +25,20 @@ _AT_ONCE: Final = 2
 _NO_ID: Final = UUID(int=0)
 
 
+RecordParam: TypeAlias = Annotated[dict[str, Any], Meta(description="a record, as `session.record` gives it")]
+"""Whatever is wrong with a record is told by the verdict, so it is an object of any members."""
+
+
 class VerifyParams(Struct, forbid_unknown_fields=True):
     """A record."""
 
-    record: dict[str, Any]
+    record: RecordParam
 
 
 class ReplayParams(Struct, forbid_unknown_fields=True):
     """A record, and after which event to begin."""
 
-    record: dict[str, Any]
+    record: RecordParam
     since: Seq | None = None
 
 
@@ -60,8 +64,8 @@ def methods(reading: Reading) -> tuple[Method[Any], ...]:
         if since > len(record["events"]):
             raise InvalidParams("/since", f"The record has {len(record['events'])} events.")
         with storing():
-            drawn = await reading.drew(record["session"], record["commitment"])
-        return await _replay(record, since, drawn)
+            source = await reading.source(record["session"], record["digest"])
+        return await _replay(record, since, source)
 
     return (
         Method("record.verify", VerifyParams, wire.Verdict, record_verify),
@@ -69,8 +73,8 @@ def methods(reading: Reading) -> tuple[Method[Any], ...]:
     )
 
 
-async def _replay(record: dict[str, Any], since: int, drawn: bool) -> Raw:
-    """Show a record that verifies as its session was shown; ``drawn`` tells whether the seed was drawn."""
+async def _replay(record: dict[str, Any], since: int, source: Session | None) -> Raw:
+    """Show a record that verifies as its session was shown, as far as ``source``, if it is ours, tells."""
     game = make_game(record["game"], record["options"])
     started = datetime.fromisoformat(record["started_at"])
     row = Session(
@@ -81,9 +85,9 @@ async def _replay(record: dict[str, Any], since: int, drawn: bool) -> Raw:
         variant=game.variant,
         options=dict(game.options),
         mode=record["mode"],
-        public=True,
+        public=source is not None and source.public,
         seed=record["seed"],
-        drawn=drawn,
+        drawn=source is not None and source.drawn,
         commitment=commitment(record["seed"]),
         request_id=None,
         created_at=started,

@@ -29,6 +29,9 @@ from server.storing import storing
 Seq: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 # Python's `$` would let a line end pass; JSON Schema has no `\Z`.
 RequestId: TypeAlias = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?![\s\S])")]
+Seed: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9._-]{1,64}$"})]
+"""Checked by the engine, which says what is wrong with one."""
+
 Status: TypeAlias = Literal["playing", "won", "lost", "resigned", "expired"]
 Mode: TypeAlias = Literal["casual", "daily", "race"]
 
@@ -38,7 +41,7 @@ class CreateParams(Struct, forbid_unknown_fields=True):
 
     game: str
     options: Options | None = None
-    seed: str | None = None
+    seed: Seed | None = None
     public: bool | None = None
     request_id: RequestId | None = None
 
@@ -125,7 +128,7 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
         """Return a session's view, as it is or as it was after an event."""
         return reading.view(caller_of(call), params.session, params.seq)
 
-    async def list_(call: Call, params: ListParams) -> wire.SessionList:
+    async def list_(call: Call, params: ListParams) -> wire.SessionPage:
         """List the caller's sessions, newest first."""
         with storing():
             return await reading.list(
@@ -170,7 +173,7 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
     return (
         Method("session.create", CreateParams, wire.View, create, play, (NotFound, Unavailable)),
         Method("session.get", GetParams, wire.View, get, errors=seen),
-        Method("session.list", ListParams, wire.SessionList, list_, "read", (Unavailable,)),
+        Method("session.list", ListParams, wire.SessionPage, list_, "read", (Unavailable,)),
         Method("session.move", MoveParams, wire.Change, move, play, moved, looks_first=True),
         Method("session.undo", UndoParams, wire.Change, undo, play, undone, looks_first=True),
         Method("session.resign", SessionParams, wire.Change, resign, play, _ENDS, looks_first=True),
@@ -178,5 +181,5 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
             "session.subscribe", SubscribeParams, wire.Subscribed, subscribe, errors=seen, socket_only=True
         ),
         Method("session.unsubscribe", SessionParams, wire.Empty, unsubscribe, socket_only=True),
-        Method("session.record", SessionParams, wire.Record, record, errors=seen),
+        Method("session.record", SessionParams, wire.SessionRecord, record, errors=seen),
     )

@@ -155,7 +155,7 @@ class Dispatcher:
                     params = entry.decoder.by_position(request.params)
             except msgspec.DecodeError as error:
                 raise entry.decoder.fault(request.params, error) from None
-            if scope is not None and not entry.looks_first:
+            if scope and not entry.looks_first:
                 call.require(scope)
             if entry.socket_only and call.connection is None:
                 raise NotAllowed("This method needs a WebSocket; connect to /ws.")

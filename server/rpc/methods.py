@@ -36,7 +36,7 @@ class Method(Generic[P]):
     An `RpcError` raised or set is the answer; any other exception is an internal error. The docstring's first
     line is the method's summary."""
     scope: str | None = None
-    """What the caller's token must have, or None if the method needs no token."""
+    """What the caller's token must have, "" if any token will do, None if the method needs none."""
     errors: tuple[type[RpcError], ...] = ()
     """What it may answer besides the errors that any call may get."""
     socket_only: bool = False

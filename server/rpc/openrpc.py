@@ -33,6 +33,7 @@ def _describe(methods: Sequence[Method[Any]], version: str) -> _Json:
     """Return the document; `version` is the server's."""
     types = [kind for method in methods for kind in (method.params, method.result)]
     found, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMAS + "{name}")
+    _type_enums(schemas)
     errors: dict[str, _Json] = {}
     described = [
         _describe_method(method, _take(schemas, params), result, errors)
@@ -53,6 +54,19 @@ def _describe(methods: Sequence[Method[Any]], version: str) -> _Json:
     }
 
 
+def _type_enums(schema: object) -> None:
+    """Give every enumeration its type, which msgspec leaves out and generators of code need."""
+    if isinstance(schema, dict):
+        members = cast("_Json", schema)
+        if "enum" in members and all(isinstance(value, str) for value in members["enum"]):
+            members.setdefault("type", "string")
+        for member in members.values():
+            _type_enums(member)
+    elif isinstance(schema, list):
+        for item in cast("list[object]", schema):
+            _type_enums(item)
+
+
 def _describe_method(method: Method[Any], params: _Json, result: _Json, errors: dict[str, _Json]) -> _Json:
     """Return one method of the document, and add to `errors` those it refers to."""
     needed: list[str] = params.get("required", [])
@@ -67,7 +81,7 @@ def _describe_method(method: Method[Any], params: _Json, result: _Json, errors: 
         ],
         "result": {"name": "result", "schema": result},
         "errors": [_refer(error, errors) for error in _errors(method)],
-        "x-scope": method.scope,
+        "x-scope": method.scope or None,
         "x-socket-only": method.socket_only,
     }
 
@@ -76,7 +90,9 @@ def _errors(method: Method[Any]) -> list[type[RpcError]]:
     """Return what a method may answer, in order of the codes, without repetition."""
     errors: set[type[RpcError]] = {InvalidParams, InternalError, *method.errors}
     if method.scope is not None:
-        errors |= {Unauthenticated, Forbidden}
+        errors.add(Unauthenticated)
+    if method.scope:
+        errors.add(Forbidden)
     if method.socket_only:
         errors.add(NotAllowed)
     return sorted(errors, key=lambda error: error.code)

@@ -19,7 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
-from tests.durability.crowd import Player, Spectator, Violation, audit, gather, hold
+from tests.durability.audit import audit
+from tests.durability.crowd import Player, Spectator, Violation, gather, hold
 from tests.peer import Peer
 from tests.processes import Process
 from tests.stores import fresh_home

@@ -8,7 +8,8 @@ import httpx
 from server.config import Limits
 from server.embedded import EmbeddedStores
 from tests.arena import Address, run
-from tests.durability.crowd import Player, Spectator, audit, gather
+from tests.durability.audit import audit
+from tests.durability.crowd import Player, Spectator, gather
 from tests.waiting import until_true
 
 

@@ -210,6 +210,25 @@ async def test_a_server_that_was_cut_off_from_redis_tells_what_happened_meanwhil
         assert (await watcher.event())["seq"] == 2
 
 
+async def test_a_connection_to_redis_that_has_fallen_silent_is_replaced(
+    database_url: str, redis_url: str
+) -> None:
+    """As when the other machine has gone without a word: nothing ever says that the connection is lost."""
+    async with AsyncExitStack() as stack:
+        wire = await stack.enter_async_context(proxy(redis_place(redis_url)))
+        here = await stack.enter_async_context(run(database_url, f"redis://127.0.0.1:{wire.port}"))
+        there = await stack.enter_async_context(run(database_url, redis_url))
+        player = await stack.enter_async_context(there.guest())
+        watcher = await stack.enter_async_context(here.peer())
+        session = (await player.deal("klondike", public=True))["session"]
+        await watcher.call("session.subscribe", session=session)
+        await player.play(session, ["draw"])
+        assert (await watcher.event())["seq"] == 1
+        wire.deafen()
+        await player.play(session, ["draw"], 1)
+        assert (await watcher.event())["seq"] == 2
+
+
 async def failures(server: Address) -> float:
     """Read how often a server could not tell the others something."""
     async with httpx.AsyncClient(timeout=30) as http:

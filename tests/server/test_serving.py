@@ -9,10 +9,11 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from tests.contract import Json
 from tests.peer import Lost, Peer, guest
 from tests.processes import Process, served
 from tests.server.store.conftest import connect_directly
-from tests.waiting import until_blocked
+from tests.waiting import until, until_blocked
 
 
 @pytest.fixture
@@ -30,12 +31,19 @@ async def test_what_is_under_way_is_answered_before_it_stops(
         idle = await stack.enter_async_context(Peer(process.ws))
         http = await stack.enter_async_context(httpx.AsyncClient(timeout=30))
         assert (await http.get(f"{process.http}/readyz")).status_code == 200
-        session = (await player.deal("klondike"))["session"]
+        session, second = [(await player.deal("klondike"))["session"] for _ in range(2)]
         lock = await connect_directly(database_url, command_timeout=30)
         stack.push_async_callback(lock.close)
         await lock.execute("BEGIN; LOCK TABLE events IN SHARE ROW EXCLUSIVE MODE")
         moving = await player.begin("session.move", session=session, move="draw", seq=0)
+        posting = asyncio.create_task(post_move(process, player.token, second))
         await until_blocked(lock.fetchval)
+
+        async def both_begun() -> bool:
+            metrics = (await http.get(f"{process.http}/metrics")).text
+            return 'patience_calls_total{method="session.move"} 2' in metrics
+
+        await until(both_begun, seconds=3)
         process.send(signal.SIGTERM)
         assert await idle.notified() == {"jsonrpc": "2.0", "method": "server.closing", "params": {}}
         assert await idle.until_closed() == 1012
@@ -47,7 +55,7 @@ async def test_what_is_under_way_is_answered_before_it_stops(
         assert not moving.done()
         await lock.execute("COMMIT")
         answer = await moving
-        assert answer["seq"] == 1
+        assert answer["seq"] == (await posting)["seq"] == 1
         assert (await player.notified())["method"] == "server.closing"
         assert await player.until_closed() == 1012
         assert await process.wait() == 0
@@ -56,6 +64,14 @@ async def test_what_is_under_way_is_answered_before_it_stops(
         assert await peer.call("session.move", session=session, move="draw", seq=0) == answer
         missed = await peer.call("session.subscribe", session=session, since=0)
         assert [event["seq"] for event in missed["events"]] == [1]
+
+
+async def post_move(process: Process, token: str, session: str) -> Json:
+    """Make a move over HTTP and return its result."""
+    params = {"session": session, "move": "draw", "seq": 0}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "session.move", "params": params}
+    async with httpx.AsyncClient(timeout=30, headers={"authorization": f"Bearer {token}"}) as http:
+        return (await http.post(f"{process.http}/rpc", json=message)).json()["result"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -142,7 +142,7 @@ async def test_a_replay_equals_what_was_seen_live(player: Peer, rival: Peer, dra
     replay = await rival.call("record.replay", record=record)
     assert replay["more"] is False
     assert replay["events"] == live
-    assert timeless(replay["view"]) == timeless(dealt) | {"public": True}
+    assert timeless(replay["view"]) == timeless(dealt)
     view = replay["view"]
     for event in replay["events"]:
         view = patched(view, event["patch"])
@@ -156,6 +156,26 @@ async def test_a_record_of_another_server_is_replayed_too(player: Peer) -> None:
     ours, theirs = [await player.call("record.replay", record=one) for one in (record, foreign)]
     assert (theirs["view"]["session"], theirs["view"]["player"]) == ("their-id", foreign["player"])
     assert [event["patch"] for event in theirs["events"]] == [event["patch"] for event in ours["events"]]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"player": {"id": "7", "name": "Eve", "kind": "account"}},
+        {"started_at": "2020-01-01T00:00:00.000Z"},
+        {"mode": "race"},
+    ],
+    ids=["player", "time", "mode"],
+)
+async def test_only_what_a_session_of_ours_says_itself_is_shown_as_ranked(player: Peer, lie: Json) -> None:
+    session = (await player.deal("klondike", public=True))["session"]
+    await player.play(session, ["draw"])
+    await player.call("session.resign", session=session)
+    record = await player.call("session.record", session=session)
+    true = (await player.call("record.replay", record=record))["view"]
+    forged = (await player.call("record.replay", record=sealed(record | lie)))["view"]
+    assert (true["ranked"], true["public"]) == (True, True)
+    assert (forged["ranked"], forged["public"]) == (False, False)
 
 
 async def test_a_replay_goes_on_from_where_one_was(player: Peer) -> None:
