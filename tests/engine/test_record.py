@@ -173,6 +173,7 @@ def test_any_change_without_a_new_digest_shows() -> None:
         (put(score="1"), "malformed"),
         (put(session=7), "malformed"),
         (put(player={}), "malformed"),
+        (put(player={"id": "7", "name": "Eve", "kind": "king"}), "malformed"),
         (put(player={"id": "p", "name": "n", "kind": "bot", "token": "t"}), "malformed"),
         (put(player="p"), "malformed"),
         (put(events={}), "malformed"),
