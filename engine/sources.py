@@ -85,23 +85,14 @@ class _Row(dict[int, list[str]]):
         return row
 
 
-class _Exit(NamedTuple):
-    """All that leads out of one pile in one phase."""
+_Exit: TypeAlias = tuple[PileIndex, int, int, int, Building | None, int, list[_Row]]
+"""All that leads out of one pile in one phase; a plain tuple, which is unpacked four times as fast.
 
-    pile: PileIndex
-    reach: int
-    """The piles that a single card may go to, as bits."""
-
-    barred: int
-    """Those of them that it may not go to while they are empty."""
-
-    alike: int
-    """Piles of the same group: going from one space's only card to another changes nothing."""
-
-    run: Building | None
-    run_reach: int
-    rows: list[_Row]
-    """For each number of cards the texts of the moves; the first entry is not used."""
+The pile; the piles that a single card may go to, as bits; those of them that it may not go to while they are
+empty; the piles of its own group, since going from one space's only card to another changes nothing; the
+rule by which a run is packed; the piles that a run may go to; and for each number of cards the texts of the
+moves, the first entry not being used.
+"""
 
 
 class Sources:
@@ -138,7 +129,7 @@ class Sources:
                         for n in range(105 if run else 2)
                     ],
                 )
-                exits.append(_Exit(pile, reach, barred, alike, run, run_reach, rows))
+                exits.append((pile, reach, barred, alike, run, run_reach, rows))
         return exits
 
     def find(self, table: Table, takers: Takers, lift: tuple[int, int]) -> list[str]:

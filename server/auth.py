@@ -96,7 +96,9 @@ class Auth:
         if found is None:
             return None
         token, player = found
-        return Caller(player, token.id, token.scopes)
+        # Whoever may play may also read.
+        scopes = token.scopes | {"read"} if "play" in token.scopes else token.scopes
+        return Caller(player, token.id, scopes)
 
     async def revoke(self, caller: Caller) -> datetime:
         """Revoke the token that somebody calls with."""

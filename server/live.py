@@ -6,9 +6,9 @@ event failed is dropped and read again by whoever comes next.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from engine import EventKind
 from server.clock import Clock
@@ -24,6 +24,7 @@ from server.store.players import find_player
 from server.store.sessions import load_session
 from server.storing import storing
 from server.timeline import Happened, Timeline, wire_player
+from server.turns import Live, Place
 
 _ROUNDS: Final = 16
 """How many sessions are looked at to make room for one."""
@@ -34,49 +35,6 @@ _LATER: Final = 0.5
 T = TypeVar("T")
 
 NO_SESSION: Final = "There is no such session; check its id."
-
-
-class Live:
-    """One session in memory, and whose turn it is."""
-
-    __slots__ = ("_waiters", "busy", "dead", "last", "text", "timeline")
-
-    timeline: Timeline
-    last: Happened | None
-    """The last event, if it was made here."""
-
-    def __init__(self, text: str) -> None:
-        """Begin held, without a timeline: whoever makes it loads it."""
-        self.text = text
-        self.busy = True
-        self.dead = False
-        self.last = None
-        self._waiters: deque[asyncio.Future[None]] = deque()
-
-    def queue(self) -> asyncio.Future[None]:
-        """Take a place in the queue; the future tells when it is the caller's turn and must be awaited."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self.busy:
-            self._waiters.append(turn)
-        else:
-            self.busy = True
-            turn.set_result(None)
-        return turn
-
-    def leave(self) -> None:
-        """Give the turn to the next one who waits."""
-        if self._waiters:
-            self._waiters.popleft().set_result(None)
-        else:
-            self.busy = False
-
-
-class Place(NamedTuple):
-    """A place in a session's queue."""
-
-    live: Live
-    turn: asyncio.Future[None] | None
-    """None for the first one, who loads the session."""
 
 
 class Published(Protocol):

@@ -11,7 +11,7 @@ from server import wire
 from server.auth import Caller
 from server.clock import Clock, elapsed_ms, rfc3339
 from server.ids import id_text, parse_id
-from server.live import Live, LiveSessions, Place
+from server.live import LiveSessions
 from server.rpc.call import Call
 from server.rpc.connection import Connection
 from server.rpc.errors import InvalidParams, NotFound, RpcError
@@ -21,6 +21,7 @@ from server.store.events import load_events
 from server.store.players import Player
 from server.store.sessions import Session, SessionLine, list_sessions
 from server.timeline import Happened, Timeline
+from server.turns import Live, Place
 from server.watching import Watching
 
 PAGE: Final = 1_000

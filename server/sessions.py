@@ -17,7 +17,7 @@ from engine import (
 from server.auth import Caller
 from server.clock import Clock
 from server.ids import new_id
-from server.live import Live, LiveSessions, Place
+from server.live import LiveSessions
 from server.reading import read_events
 from server.rpc import errors
 from server.rpc.call import Call
@@ -27,6 +27,7 @@ from server.store.players import Player
 from server.store.sessions import Session, insert_session
 from server.storing import storing
 from server.timeline import Timeline, wire_player
+from server.turns import Live, Place
 
 
 class _Behind(Exception):

@@ -180,6 +180,13 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
         Method(
             "session.subscribe", SubscribeParams, wire.Subscribed, subscribe, errors=seen, socket_only=True
         ),
-        Method("session.unsubscribe", SessionParams, wire.Empty, unsubscribe, socket_only=True),
+        Method(
+            "session.unsubscribe",
+            SessionParams,
+            wire.Empty,
+            unsubscribe,
+            errors=(Unavailable,),
+            socket_only=True,
+        ),
         Method("session.record", SessionParams, wire.SessionRecord, record, errors=seen),
     )

@@ -23,6 +23,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from itertools import count
+from math import ceil
 
 import uvloop
 
@@ -30,12 +31,14 @@ from engine import Play, make_game, shuffle
 from tests.bench.wire import Partner, run
 
 _SCRIPTS = 8
-_LENGTH = 4_900
+_LENGTH = 250
+_FASTEST = 20_000
+"""More moves a second than can be expected: so many sessions are dealt beforehand."""
 _OPTIONS = {"draw": 1, "passes": 0, "worry_back": True}
 
 
 def script(seed: str) -> list[str]:
-    """Return the moves of a random playout that does not end soon."""
+    """Return the moves of a random playout, as many as a game has that is played to its end."""
     chance = random.Random(seed)
     for attempt in count():
         game = make_game("klondike", _OPTIONS)
@@ -52,6 +55,8 @@ def script(seed: str) -> list[str]:
 class Echo:
     """Sends what a player sends, to an echo."""
 
+    headers = ""
+
     def next(self, answer: bytes) -> bytes:
         """Send a move's text."""
         return (
@@ -61,29 +66,22 @@ class Echo:
 
 
 class Player:
-    """Plays one script after another, each in a session of its own."""
+    """Plays one script over and over, each time in a session of its own that was dealt before."""
 
-    def __init__(self, token: str, moves: list[str]) -> None:
-        """Act by ``token``; the first of ``moves`` is the seed."""
+    def __init__(self, token: str, sessions: list[str], moves: list[str]) -> None:
+        """Act by ``token`` and play its player's ``sessions``; the first of ``moves`` is the seed."""
+        self.headers = f"Authorization: Bearer {token}\r\n"
         self._moves = moves
-        self._seq = -2
-        self._session = ""
-        self._token = token
+        self._sessions = sessions
+        self._session = sessions.pop()
+        self._seq = 0
 
     def next(self, answer: bytes) -> bytes:
-        """Send the next call."""
+        """Send the next move."""
         if b'"error"' in answer:
             raise RuntimeError(answer.decode())
-        if self._seq == -2:
-            self._seq = -1
-            params = json.dumps({"token": self._token})
-            return b'{"jsonrpc":"2.0","id":1,"method":"auth.use","params":%b}' % params.encode()
-        if self._seq in {-1, _LENGTH}:
-            self._seq = -3
-            params = json.dumps({"game": "klondike", "options": _OPTIONS, "seed": self._moves[0]})
-            return b'{"jsonrpc":"2.0","id":1,"method":"session.create","params":%b}' % params.encode()
-        if self._seq == -3:
-            self._session = json.loads(answer)["result"]["session"]
+        if self._seq == _LENGTH:
+            self._session = self._sessions.pop()
             self._seq = 0
         seq = self._seq
         self._seq = seq + 1
@@ -169,6 +167,20 @@ def call(port: int, method: str, params: dict[str, object]) -> dict[str, str]:
         return json.load(answer)["result"]
 
 
+def deal(port: int, token: str, moves: list[str], count: int) -> list[str]:
+    """Make sessions of a script's deal, 32 a call."""
+    params = {"game": "klondike", "options": _OPTIONS, "seed": moves[0]}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "session.create", "params": params}
+    sessions: list[str] = []
+    while len(sessions) < count:
+        body = json.dumps([message] * min(32, count - len(sessions))).encode()
+        headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/rpc", body, headers)
+        with urllib.request.urlopen(request, timeout=60) as answers:
+            sessions += [answer["result"]["session"] for answer in json.load(answers)]
+    return sessions
+
+
 def pin_children(pid: int) -> None:
     """Move the stores, which the server has started, to cpu 1."""
     _, ours = {}, subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
@@ -223,10 +235,17 @@ def main() -> None:
             wait_for(8772)
             pin_children(arena.pid)
             token = call(8771, "auth.guest", {})["token"]
+
+            def player(token: str, moves: list[str], size: int, seconds: float) -> Player:
+                games = ceil(_FASTEST * (seconds + 2) / size / _LENGTH) + 1
+                return Player(token, deal(8771, token, moves, games), moves)
+
             for size in sizes * given.rounds:
                 for name, port, pid in (("echo", 8772, echo.pid), ("arena", 8771, arena.pid)):
                     partners: list[Partner] = [
-                        Echo() if name == "echo" else Player(token, scripts[i % _SCRIPTS])
+                        Echo()
+                        if name == "echo"
+                        else player(token, scripts[i % _SCRIPTS], size, given.seconds)
                         for i in range(size)
                     ]
                     sample = measure(port, partners, given.seconds, pid)

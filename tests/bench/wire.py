@@ -17,6 +17,9 @@ _KEY = b"\x5a\xc3\x1e\x77"
 class Partner(Protocol):
     """What one connection says: the next message, given the last answer (empty at first)."""
 
+    headers: str
+    """Lines to be added to the handshake."""
+
     def next(self, answer: bytes) -> bytes:
         """Return the next message to send."""
         ...
@@ -55,7 +58,8 @@ class Loop(asyncio.Protocol):
         key = base64.b64encode(os.urandom(16)).decode()
         self._transport.write(
             f"GET {self._path} HTTP/1.1\r\nHost: {self._host}\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
+            f"{self._partner.headers}\r\n".encode()
         )
 
     def connection_lost(self, exc: Exception | None) -> None:

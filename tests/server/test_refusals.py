@@ -127,6 +127,15 @@ async def test_a_token_without_the_scope_is_forbidden_after_not_found(
             assert await reader.kind("session.list") == "unauthenticated"
 
 
+async def test_whoever_may_play_may_also_read(own: Running, database_url: str) -> None:
+    async with own.guest() as player:
+        session = (await player.deal())["session"]
+        playing = await give_token(database_url, player.player["id"], {"play"})
+        async with own.peer(playing) as other:
+            assert (await other.call("session.get", session=session))["session"] == session
+            assert (await other.call("session.list"))["sessions"]
+
+
 @pytest.fixture
 async def swift(server: Address, player: Peer) -> AsyncIterator[Peer]:
     """Another connection of the player, whose answers are not held against the document one by one."""
