@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, NoReturn, cast
@@ -21,10 +22,12 @@ from server.app import Arena
 from server.config import ConfigError, Settings
 from server.embedded import EmbeddedError, EmbeddedStores
 from server.serving import listen, serve
-from server.store.errors import MigrationError, StoreError, StoreUnavailable
+from server.store.errors import MigrationError, StoreError, StoreRefused, StoreUnavailable
 from server.store.migrate import pending, upgrade
 
-app: Final = App(name="patience", help="Patience games on an authoritative server.")
+app: Final = App(
+    name="patience", help="Patience games on an authoritative server.", version=version("patience-arena")
+)
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
 
@@ -32,6 +35,11 @@ def _fail(reason: object) -> NoReturn:
     """End with a reason that a person can do something about."""
     print(f"patience: {reason}", file=sys.stderr)
     raise SystemExit(1)
+
+
+def _stop(*_: object) -> NoReturn:
+    """End in good order when told to before there is anything to drain."""
+    raise SystemExit(0)
 
 
 def _announce(listener: socket.socket) -> None:
@@ -70,21 +78,23 @@ def serve_command(
 ) -> None:
     """Serve games, on stores of its own unless DATABASE_URL and REDIS_URL are set."""
     try:
-        settings = Settings.from_env(os.environ)
-        settings = replace(
-            settings,
-            host=settings.host if host is None else host,
-            port=settings.port if port is None else port,
-        )
+        environ = dict(os.environ)
+        if host is not None:
+            environ["PATIENCE_HOST"] = host
+        if port is not None:
+            environ["PATIENCE_PORT"] = str(port)
+        settings = Settings.from_env(environ)
         logs.configure(settings.log_level)
+        signal.signal(signal.SIGTERM, _stop)
         with ExitStack() as stack:
             try:
                 listener = stack.enter_context(listen(settings))
             except OSError as error:
                 where = f"{settings.host}:{settings.port}"
-                _fail(f"cannot listen on {where}: {error.strerror}; choose another --port")
+                _fail(f"cannot listen on {where}: {error.strerror}; choose another --host or --port")
             database_url, redis_url = settings.database_url, settings.redis_url
             if database_url is None or redis_url is None:
+                _log.info("embedded stores start", home=str(settings.home))
                 stores = stack.enter_context(EmbeddedStores(settings.home))
                 database_url, redis_url = stores.database_url, stores.redis_url
                 upgrade(database_url)
@@ -95,6 +105,8 @@ def serve_command(
                 started = runner.run(serve(arena, settings, listener, lambda: _announce(listener)))
             if not started:
                 _fail("the server could not start; the log says why")
+    except StoreRefused as error:
+        _fail(error)
     except StoreUnavailable as error:
         _fail(f"the database cannot be reached ({error})")
     except (ConfigError, EmbeddedError, StoreError) as error:
@@ -123,11 +135,16 @@ def play_command(
 def migrate() -> None:
     """Bring the database at DATABASE_URL to this version's schema."""
     try:
-        settings = Settings.from_env(os.environ)
+        # Redis has no part in this, so its address may be missing.
+        environ = {"REDIS_URL": "redis://"} | os.environ if "DATABASE_URL" in os.environ else os.environ
+        settings = Settings.from_env(environ)
         logs.configure(settings.log_level)
         if settings.database_url is None:
-            _fail("set DATABASE_URL and REDIS_URL; an embedded database is migrated when the server starts")
+            _fail("set DATABASE_URL; an embedded database is migrated when the server starts")
         upgrade(settings.database_url)
+        print("The database is at this version's schema.")
+    except StoreRefused as error:
+        _fail(error)
     except StoreUnavailable as error:
         _fail(f"the database at DATABASE_URL cannot be reached ({error})")
     except (ConfigError, StoreError) as error:
@@ -136,4 +153,7 @@ def migrate() -> None:
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

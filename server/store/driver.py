@@ -6,6 +6,8 @@ from typing import Final, Protocol, cast
 
 import asyncpg
 
+from server.store.errors import StoreRefused
+
 APPLICATION_NAME: Final = "patience-arena"
 """How our connections show in `pg_stat_activity`."""
 
@@ -44,20 +46,24 @@ async def connect(
     """Open a connection; `database_url` is `postgresql://…` or `postgres://…` with libpq's parameters.
 
     `seconds` bounds connecting; `command_seconds`, by default the same, bounds every command from then on,
-    which the server enforces too. Raises what asyncpg raises: see `server.store.errors.store_errors`.
+    which the server enforces too. Raises `StoreRefused` if we are not let in, and otherwise what asyncpg
+    raises: see `server.store.errors.store_errors`.
     """
     command_seconds = command_seconds or seconds
     milliseconds = str(round(command_seconds * 1000))
-    async with asyncio.timeout(seconds):
-        return await _connect(
-            database_url,
-            command_timeout=command_seconds,
-            server_settings={
-                "application_name": APPLICATION_NAME,
-                # For the case in which it is we who are gone, or stopped in the middle of a transaction.
-                "statement_timeout": milliseconds,
-                "idle_in_transaction_session_timeout": milliseconds,
-                # Our statements are short: compiling one costs more than running it.
-                "jit": "off",
-            },
-        )
+    try:
+        async with asyncio.timeout(seconds):
+            return await _connect(
+                database_url,
+                command_timeout=command_seconds,
+                server_settings={
+                    "application_name": APPLICATION_NAME,
+                    # For the case in which it is we who are gone, or stopped in the middle of a transaction.
+                    "statement_timeout": milliseconds,
+                    "idle_in_transaction_session_timeout": milliseconds,
+                    # Our statements are short: compiling one costs more than running it.
+                    "jit": "off",
+                },
+            )
+    except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as error:
+        raise StoreRefused(f"the database at DATABASE_URL refuses us: {error}") from None

@@ -2,6 +2,7 @@
 
 StoreError
 ├── StoreUnavailable    the database is away or overloaded; the same call may be made again
+│   └── StoreRefused    it lets nobody of our name and password in, or does not exist
 └── MigrationError      the database's schema and this program don't fit together
 """
 
@@ -27,6 +28,10 @@ class StoreUnavailable(StoreError):
     def __init__(self, reason: str = "the database cannot be reached") -> None:
         """`reason` is for the log: it names no host, statement or value."""
         super().__init__(reason)
+
+
+class StoreRefused(StoreError):
+    """The database server is there, and does not let us in; the text is its own and names no password."""
 
 
 class MigrationError(StoreError):

@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -94,3 +95,31 @@ def test_help_names_the_commands() -> None:
     assert result.returncode == 0
     for command in ("serve", "migrate", "play"):
         assert command in result.stdout
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)], ids=str)
+@pytest.mark.parametrize(
+    "address", ["{root}@{rest}/nosuchdatabase", "nosuchrole@{rest}/postgres"], ids=["name", "role"]
+)
+def test_a_database_that_lets_nobody_in(command: tuple[str, ...], address: str, stores: Stores) -> None:
+    root, _, rest = stores.database_url.removeprefix("postgresql://").partition("@")
+    place, _, query = rest.partition("?")
+    url = address.format(root=root, rest=place.partition("/")[0])
+    said = complaint(
+        patience(*command, DATABASE_URL=f"postgresql://{url}?{query}", REDIS_URL=stores.redis_url)
+    )
+    assert said.startswith("patience: the database at DATABASE_URL refuses us: ")
+    assert "nosuch" in said
+
+
+def test_a_port_that_is_none() -> None:
+    assert "PATIENCE_PORT is 99999" in complaint(patience("serve", "--port", "99999"))
+
+
+def test_the_version_is_the_packages() -> None:
+    assert patience("--version").stdout.strip() == version("patience-arena")
+
+
+def test_migrating_takes_the_database_alone(database_url: str) -> None:
+    result = patience("migrate", DATABASE_URL=database_url)
+    assert (result.returncode, result.stdout) == (0, "The database is at this version's schema.\n")
