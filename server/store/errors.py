@@ -30,7 +30,7 @@ class StoreUnavailable(StoreError):
         super().__init__(reason)
 
 
-class StoreRefused(StoreError):
+class StoreRefused(StoreUnavailable):
     """The database server is there, and does not let us in; the text is its own and names no password."""
 
 
