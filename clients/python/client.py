@@ -106,6 +106,7 @@ class Client:
         self._identity: Identity | None = None
         self._sessions: dict[str, Session] = {}
         self._listeners: dict[str, list[Callable[[Any], object]]] = {}
+        self._onlookers: list[Callable[[bool], object]] = []
         self._connection = Connection(
             url,
             timeout=timeout,
@@ -113,6 +114,7 @@ class Client:
             on_notification=self._notified,
             on_connected=self._connected,
             on_end=self._ended,
+            on_state=self._changed_state,
         )
 
     async def __aenter__(self) -> Self:
@@ -161,6 +163,14 @@ class Client:
         broken connection; for others subscribe again, with `since`.
         """
         self._listeners.setdefault(method, []).append(callback)
+
+    def on_connection(self, callback: Callable[[bool], object]) -> None:
+        """Have `callback` called with False when the connection breaks and True when it is there again.
+
+        It is called from the event loop and must not block. That the connection is given up or closed is not
+        told: calls and watches raise `ConnectionLost` then.
+        """
+        self._onlookers.append(callback)
 
     # Who one is.
 
@@ -319,6 +329,11 @@ class Client:
             except (ApiError, BadAnswer) as error:
                 # It may be watched no longer, or is gone; the other sessions are none the worse for it.
                 session.end(error)
+
+    def _changed_state(self, connected: bool) -> None:
+        loop = asyncio.get_running_loop()
+        for callback in self._onlookers:
+            loop.call_soon(callback, connected)
 
     def _ended(self, reason: ClientError | None) -> None:
         for session in list(self._sessions.values()):

@@ -64,6 +64,7 @@ class Connection:
         on_notification: Callable[[str, msgspec.Raw], None],
         on_connected: Callable[[], Awaitable[None]],
         on_end: Callable[[ClientError | None], None],
+        on_state: Callable[[bool], None],
     ) -> None:
         """Prepare a connection; nothing happens before `open`.
 
@@ -74,6 +75,8 @@ class Connection:
             on_notification: called in the reading task with method and params; must not block.
             on_connected: awaited for each new WebSocket before ordinary calls go out; calls with `urgent`.
             on_end: called once, with why there can be no connection any more, or None after `close`.
+            on_state: called in the reading task, with False when a restored WebSocket is lost and another one
+                is tried, with True when one is restored; must not block.
 
         Raises:
             ValueError: `url` is no WebSocket address.
@@ -88,6 +91,7 @@ class Connection:
         self._on_notification = on_notification
         self._on_connected = on_connected
         self._on_end = on_end
+        self._on_state = on_state
         self._socket: ClientConnection | None = None
         self._ready = asyncio.Event()
         self._end: ClientError | None = None
@@ -284,8 +288,9 @@ class Connection:
         except ConnectionClosed as error:
             _log.debug("the connection broke: %s", error)
         finally:
-            if self._end is None:
+            if self._end is None and self._ready.is_set():
                 self._ready.clear()
+                self._on_state(False)
             self._socket = None
             keep = socket.close_code != _MESSAGE_TOO_BIG
             self._calls.broken(ConnectionLost("the connection broke"), keep=keep)
@@ -310,6 +315,7 @@ class Connection:
         if self._socket is socket:
             self.connected += 1
             self._ready.set()
+            self._on_state(True)
 
     def _finish(self, error: ClientError, reason: ClientError | None) -> None:
         """Let no call wait any longer; the first to call this decides."""

@@ -1,13 +1,12 @@
 """Playing in line mode: `patience play klondike`. Works over a pipe as well as at a terminal."""
 
 import asyncio
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
-
-import msgspec
+from typing import Final, cast
 
 from clients.python import (
     DEFAULT_URL,
@@ -20,8 +19,9 @@ from clients.python import (
     Unauthenticated,
     connect,
 )
+from clients.terminal.options import read_options, tell_options
 from clients.terminal.sitting import Sitting
-from clients.terminal.tokens import read_token, token_path, write_token
+from clients.terminal.tokens import keep_aside, read_token, token_path, write_token
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -45,10 +45,10 @@ def play(
     """Play at this terminal, or as the lines of standard input say, and return the exit status.
 
     Args:
-        game: what to play; may be left out with `session`.
+        game: what to play; left out with `session`, or to be told which games there are.
         url: the server's WebSocket address.
-        seed: the deal to play, instead of one that the server draws.
-        options: the game's options, each as `name=value`.
+        seed: the deal to play, instead of one that the server draws; not with `session`.
+        options: the game's options, each as `name=value`; not with `session`.
         session: a session to take up again, or to watch, instead of a new one.
         token_file: where the player's token is kept, instead of the user's data folder; made if missing.
 
@@ -56,6 +56,9 @@ def play(
         0 when the player has left or the input has ended, 1 if the server failed or cannot be reached, 2 for
         a game, an option or a session that there is not, 130 after an interrupt.
     """
+    if hasattr(sys.stdout, "reconfigure"):
+        # A terminal that lacks a character shows another one, rather than none of the table.
+        cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="replace")
     try:
         return asyncio.run(_play(game, url, seed, options, session, token_file))
     except KeyboardInterrupt:
@@ -75,14 +78,17 @@ async def _play(
     token_file: Path | None,
 ) -> int:
     try:
-        if game is None and session is None:
-            raise _Misuse("name a game, or a session with --session")
-        chosen = _options(options)
+        if session is not None and (seed is not None or options):
+            raise _Misuse("--seed and --option are for a new deal; a session that there is keeps its own")
         try:
+            chosen = read_options(options)
             client = connect(url)
         except ValueError as error:
             raise _Misuse(str(error)) from None
         async with client:
+            if game is None and session is None:
+                games = "\n".join(f"    {item.game}  {item.summary}" for item in await client.games())
+                raise _Misuse(f"name a game, or a session with --session; the games here are:\n{games}")
             await _identify(client, url, token_file, needed=session is not None)
             sitting = await _sit_down(client, game, chosen, seed, session)
             sitting.how_to_return = _how_to_return(url, token_file)
@@ -110,12 +116,19 @@ async def _identify(client: Client, url: str, token_file: Path | None, *, needed
             await client.use(token)
         except Unauthenticated:
             if needed or token_file is not None:
-                raise _Misuse(f"the token in {path} is not valid any more") from None
+                raise _Misuse(
+                    f"the token in {path} is not valid any more: it was revoked, or the server has another "
+                    "database now. To play as a new guest, move that file away, or name a new one with "
+                    "--token-file"
+                ) from None
         else:
             return
     await client.guest()
     if client.token is not None:
         try:
+            if token is not None:
+                aside = keep_aside(path, token)
+                print(f"The server does not know the token of before, now in {aside}; you are a new guest.")
             write_token(path, client.token)
         except OSError as error:
             print(
@@ -139,23 +152,12 @@ async def _sit_down(
         names = ", ".join(item.game for item in await client.games())
         raise _Misuse(f"there is no game {game!r} here; there are: {names}") from None
     except InvalidParams as error:
-        raise _Misuse(f"{error.message} ({error.path})") from None
+        text = f"{error.message} ({error.path})"
+        if game is not None and options and "options" in error.path:
+            text += f"\n{tell_options((await client.describe(game)).options)}"
+        raise _Misuse(text) from None
     except ApiError as error:
         raise _Misuse(error.message) from None
-
-
-def _options(texts: Sequence[str]) -> dict[str, object]:
-    """Read `name=value` pairs; a value is JSON if it can be read so, else text."""
-    options: dict[str, object] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals):
-            raise _Misuse(f"an option is written name=value, not {text!r}")
-        try:
-            options[name] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            options[name] = value
-    return options
 
 
 def _how_to_return(url: str, token_file: Path | None) -> str:

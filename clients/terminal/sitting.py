@@ -5,12 +5,16 @@ import os
 import sys
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
-from typing import Self
+from typing import Final, Self
 
 from clients.python import Client, ClientError, ConnectionLost, Description, Session, StaleSeq
 from clients.terminal import wording
 from clients.terminal.lines import Lines
+from clients.terminal.options import tell_options
 from clients.terminal.table import WIDTH, colored, in_full, legend, table
+
+_WORDS: Final = {"help": "h", "quit": "q", "exit": "q", "undo": "u", "resign": "r"}
+"""Commands spelled out. No move of any game is one of these words."""
 
 
 class Sitting:
@@ -27,6 +31,9 @@ class Sitting:
         self._shown = -1
         self._stirred = asyncio.Event()
         self._lost: ClientError | None = None
+        self._prompted = False
+        self._in_unicode = _can_encode("…", sys.stdout.encoding)
+        client.on_connection(self._tell_connection)
         self.how_to_return = ""
         """What else to say to the command that takes the session up again."""
 
@@ -53,7 +60,7 @@ class Sitting:
         Raises:
             ConnectionLost: the server is gone for good.
         """
-        self._say(f"{wording.COMMANDS}\n{legend()}\n")
+        self._say(f"{wording.commands(self._session.legal)}\n{legend()}\n")
         self._show()
         following = asyncio.create_task(self._follow(self._session))
         line: asyncio.Task[str | None] | None = None
@@ -70,14 +77,17 @@ class Sitting:
                     continue
                 text = line.result()
                 line = None
-                if text is None or text.strip().lower() == "q":
+                self._prompted = False
+                command = "q" if text is None else text.strip().lower()
+                command = _WORDS.get(command, command)
+                if command == "q":
                     break
-                if text.strip().lower() == "n":
+                if command == "n":
                     following.cancel()
                     await self._deal_again()
                     following = asyncio.create_task(self._follow(self._session))
                 else:
-                    await self._obey(text.strip().lower())
+                    await self._obey(command)
         except asyncio.CancelledError:
             # An interrupt leaves the table as much as `q` does.
             self._say("")
@@ -112,24 +122,31 @@ class Sitting:
             case "?":
                 self._list_moves()
             case "h":
-                self._say(f"{self._description.help}\n{wording.COMMANDS}\n{legend()}")
+                self._tell_all()
             case "p":
                 self._tell_piles()
             case "u":
                 await self._change(self._session.undo())
             case "r":
-                if await self._sure("Resign? Type y for yes."):
-                    await self._change(self._session.resign())
+                await self._resign()
             case move:
-                await self._change(self._session.move(move))
+                await self._change(self._session.move(move), move)
 
-    async def _change(self, call: Awaitable[object]) -> None:
+    async def _resign(self) -> None:
+        if self._session.status != "playing":
+            self._say(wording.OVER)
+        elif await self._sure("Resign? Type y for yes."):
+            await self._change(self._session.resign())
+        else:
+            self._say("The game goes on.")
+
+    async def _change(self, call: Awaitable[object], move: str = "") -> None:
         try:
             await call
         except ConnectionLost:
             raise
         except ClientError as error:
-            self._say(wording.refusal(error))
+            self._say(wording.refusal(error, move))
             if isinstance(error, StaleSeq):
                 self._show()
             return
@@ -153,7 +170,9 @@ class Sitting:
             return True
         self._say(question)
         self._prompt()
-        return (await self._lines.next() or "").strip().lower() in {"y", "yes"}
+        answer = await self._lines.next()
+        self._prompted = False
+        return (answer or "").strip().lower() in {"y", "yes"}
 
     def _show_if_changed(self) -> None:
         if self._session.seq != self._shown:
@@ -169,6 +188,20 @@ class Sitting:
         lines += table(view.piles, self._description.layout)
         lines += ["", end] if (end := wording.ending(view)) else [""]
         self._say("\n".join(lines))
+
+    def _tell_connection(self, connected: bool) -> None:
+        """Say at once what a call that waits for the connection would only say much later."""
+        # Nobody can be told that the output has gone; whoever writes next will meet that too.
+        with suppress(BrokenPipeError):
+            prompted = self._prompted
+            self._say(("\n" if prompted else "") + (wording.FOUND if connected else wording.LOST))
+            if prompted:
+                self._prompt()
+
+    def _tell_all(self) -> None:
+        rules = wording.plain(self._description.help)
+        options = tell_options(self._description.options)
+        self._say(f"{rules}\n{options}\n\n{wording.commands(self._session.legal)}\n{legend()}")
 
     def _list_moves(self) -> None:
         legal = self._session.legal
@@ -194,6 +227,18 @@ class Sitting:
     def _prompt(self) -> None:
         if self._interactive:
             print("> ", end="", flush=True)
+            self._prompted = True
 
     def _say(self, text: str) -> None:
+        if not self._in_unicode:
+            # One character for another, so that columns stay where they are.
+            text = text.replace("…", ".")
         print(colored(text) if self._in_color else text, flush=True)
+
+
+def _can_encode(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

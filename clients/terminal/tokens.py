@@ -47,3 +47,22 @@ def write_token(path: Path, token: str) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
+
+
+def keep_aside(path: Path, token: str) -> Path:
+    """Keep a token that `path` is to lose in a file beside it that did not exist, and return that file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    number = 1
+    while True:
+        aside = path.with_name(f"{path.name}.old{number if number > 1 else ''}")
+        try:
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            break
+        except FileExistsError:
+            number += 1
+    with os.fdopen(descriptor, "w") as file:
+        file.write(token + "\n")
+    return aside

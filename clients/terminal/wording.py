@@ -1,5 +1,7 @@
 """What the player is told, in plain words."""
 
+import re
+from collections.abc import Sequence
 from typing import Final, cast
 
 from clients.python import (
@@ -13,14 +15,22 @@ from clients.python import (
     View,
 )
 
-COMMANDS: Final = """\
-A move is typed as ? lists it: draw, t3-t5, t3-t5:4 for four cards together.
-?  legal moves         u  undo                  h  the rules
+_COMMANDS: Final = """\
+?  legal moves         u  undo                  h  rules and options
 p  all piles in full   n  another deal          q  leave; the game stays
    (empty: the table)  r  resign"""
 
+OVER: Final = "The game is over. Type n for another deal."
+LOST: Final = "Connection lost, trying again…"
+FOUND: Final = "Connected again."
+
+_TOGETHER: Final = re.compile(r":([0-9]+)$")
+_IN_PLACE: Final = re.compile(r"([a-z]+[0-9]*)-\1(:[0-9]+)?")
+"""A move from a pile to itself."""
+_EMPHASIS: Final = re.compile(r"`([^`]+)`|(\*{1,2})(?=\S)([^*]+)(?<=\S)\2")
+
 _REASONS: Final = {
-    "malformed": "That is no move. Type ? for the legal ones, as they are spelled.",
+    "malformed": "That is no move. Type ? for the legal ones, as they are spelled, or h for help.",
     "no_such_pile": "There is no pile of that name.",
     "not_in_this_phase": "That is not for this phase of the game.",
     "empty_source": "There is no card to take.",
@@ -33,6 +43,9 @@ _REASONS: Final = {
     "no_effect": "That would change nothing.",
 }
 
+_NAMELESS: Final = {"malformed", "no_such_pile"}
+"""Reasons for which a move's piles need not exist."""
+
 _ENDS: Final = {
     "won": "You have won!",
     "lost": "No legal move is left: the game is lost. (u takes the last move back.)",
@@ -41,15 +54,38 @@ _ENDS: Final = {
 }
 
 
-def refusal(error: ClientError) -> str:
-    """Return why something was refused."""
+def commands(legal: Sequence[str]) -> str:
+    """Return what can be typed, with a legal move of each form as an example."""
+    examples: dict[str, str] = {}
+    for move in legal:
+        # What is left without names and numbers is the move's form.
+        examples.setdefault(re.sub(r"[a-z0-9]+", "", move), move)
+    told = [
+        f"{move} for {count[1]} cards together" if (count := _TOGETHER.search(move)) else move
+        for move in examples.values()
+    ]
+    head = "A move is typed as ? lists it" + (f": {', '.join(told)}." if told else ".")
+    return f"{head}\n{_COMMANDS}"
+
+
+def plain(markdown: str) -> str:
+    """Return Markdown without the signs of emphasis and code; lists and paragraphs read well as they are."""
+    return _EMPHASIS.sub(lambda match: match[1] or match[3], markdown)
+
+
+def refusal(error: ClientError, move: str = "") -> str:
+    """Return why something was refused; `move` is what was asked for if it was a move."""
     match error:
+        case IllegalMove(reason="source_locked") if move == "redeal":
+            return "No pass through the stock is left."
+        case IllegalMove(reason=reason) if _IN_PLACE.fullmatch(move) and reason not in _NAMELESS:
+            return "That is the same pile twice: cards move from one pile to another."
         case IllegalMove():
             return _REASONS.get(error.reason, error.message)
         case StaleSeq():
             return "The game has changed meanwhile, so that was not done. This is how it stands now."
         case SessionOver():
-            return "The game is over. Type n for another deal."
+            return OVER
         case Conflict():
             return "There is nothing to take back."
         case Forbidden():

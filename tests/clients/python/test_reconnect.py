@@ -258,3 +258,14 @@ async def test_closing_ends_everything(arena: str) -> None:
     assert [event async for event in watch] == []
     with pytest.raises(ConnectionLost):
         await session.move("draw")
+
+
+async def test_breaks_are_told(relay: Relay, player: Client) -> None:
+    told: asyncio.Queue[bool] = asyncio.Queue(maxsize=4)
+    player.on_connection(told.put_nowait)
+    async with asyncio.timeout(MOMENT):
+        for _ in range(2):
+            relay.break_all()
+            assert [await told.get(), await told.get()] == [False, True]
+    await player.info()
+    assert told.empty()

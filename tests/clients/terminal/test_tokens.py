@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.terminal.tokens import read_token, token_path, write_token
+from clients.terminal.tokens import keep_aside, read_token, token_path, write_token
 
 
 def test_kept_for_the_owner_alone(tmp_path: Path) -> None:
@@ -39,3 +39,11 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="taken"):
         write_token(path, "token")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_tokens_kept_aside_are_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "file.token"
+    asides = [keep_aside(path, token) for token in ("first", "second", "third")]
+    assert [aside.name for aside in asides] == ["file.token.old", "file.token.old2", "file.token.old3"]
+    assert [read_token(aside) for aside in asides] == ["first", "second", "third"]
+    assert {stat.S_IMODE(aside.stat().st_mode) for aside in asides} == {0o600}

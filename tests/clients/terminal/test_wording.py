@@ -6,7 +6,7 @@ import pytest
 
 from clients.python import Player, View
 from clients.python.errors import api_error
-from clients.terminal.wording import ending, refusal, standing
+from clients.terminal.wording import commands, ending, plain, refusal, standing
 
 REASONS = (
     "malformed",
@@ -86,3 +86,39 @@ def test_how_it_ended() -> None:
     assert ending(view()) is None
     assert ending(view(status="won", seed="x")) == "You have won! Seed: x"
     assert ending(view(status="expired")) == "The game has expired."
+
+
+def test_refusals_that_depend_on_the_move() -> None:
+    def told(reason: str, move: str) -> str:
+        return refusal(api_error(1004, "raw", {"kind": "illegal_move", "reason": reason}), move)
+
+    assert "No pass" in told("source_locked", "redeal")
+    assert "No pass" not in told("source_locked", "f1-t1")
+    assert "No pass" not in told("target_full", "redeal")
+    assert "same pile" in told("target_locked", "t3-t3")
+    assert "same pile" in told("not_a_run", "t3-t3:2")
+    assert "same pile" not in told("target_locked", "t3-t31")
+    assert "same pile" not in told("no_such_pile", "t99-t99")
+
+
+def test_commands_show_only_moves_that_are_legal() -> None:
+    assert commands(()).startswith("A move is typed as ? lists it.\n")
+    legal = ("draw", "t1-t2", "t1-t3:4", "t2-t3", "t2-t4:2")
+    assert commands(legal).startswith(
+        "A move is typed as ? lists it: draw, t1-t2, t1-t3:4 for 4 cards together.\n"
+    )
+    assert commands(("g1+g2",)).startswith("A move is typed as ? lists it: g1+g2.\n")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("- **Columns** are *built* `down`.", "- Columns are built down."),
+        ("an *option over\ntwo lines* ends", "an option over\ntwo lines ends"),
+        ("* a list\n* of two", "* a list\n* of two"),
+        ("2 * 3 * 4", "2 * 3 * 4"),
+        ("`a*b` and `c*d`", "a*b and c*d"),
+    ],
+)
+def test_markdown_without_signs(markdown: str, text: str) -> None:
+    assert plain(markdown) == text
