@@ -101,6 +101,8 @@ class Arena:
             ],
             lifespan=self._lifespan,
         )
+        # A redirect would go to whatever host the request names.
+        self.app.router.redirect_slashes = False
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncGenerator[None]:

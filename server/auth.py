@@ -2,11 +2,12 @@
 
 import re
 import secrets
+from collections import deque
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 from typing import Final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from server.clock import Clock
 from server.ids import new_id
@@ -17,6 +18,7 @@ from server.store.players import Player, insert_player
 from server.store.tokens import Token, insert_token, revoke_token, use_token
 
 SCOPES: Final = frozenset({"read", "play", "account"})
+_REVOKED: Final = 10_000
 _PREFIX: Final = "pa_"
 _TOKEN: Final = re.compile(r"pa_[A-Za-z0-9_-]{43}", re.ASCII)
 _ADJECTIVES: Final = (
@@ -47,13 +49,15 @@ _NOUNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Caller:
-    """Whom a call acts for, and by which token."""
+    """Whom a call acts for, and by which token. All connections that act by a token share one."""
 
     player: Player
     token: UUID
     scopes: frozenset[str]
+    revoked: bool = False
+    """Whether the token is good no longer."""
 
 
 def _digest(text: str) -> bytes:
@@ -68,6 +72,9 @@ class Auth:
         """Keep tokens in ``database``, as hashes alone."""
         self._database = database
         self._clock = clock
+        self._callers: WeakValueDictionary[UUID, Caller] = WeakValueDictionary()
+        # A token may be revoked while it is being looked up; no look-up lasts longer than so many logouts.
+        self._revoked: deque[UUID] = deque(maxlen=_REVOKED)
 
     async def guest(self, name: str | None) -> tuple[str, Player]:
         """Make a guest and return a token's text, which is not kept, with the player."""
@@ -98,14 +105,16 @@ class Auth:
         token, player = found
         # Whoever may play may also read.
         scopes = token.scopes | {"read"} if "play" in token.scopes else token.scopes
-        return Caller(player, token.id, scopes)
+        if token.id in self._revoked:
+            return None
+        return self._callers.setdefault(token.id, Caller(player, token.id, scopes))
 
-    async def revoke(self, caller: Caller) -> datetime:
+    async def revoke(self, caller: Caller) -> None:
         """Revoke the token that somebody calls with."""
-        now = self._clock.now()
         async with self._database.writing() as db:
-            await revoke_token(db, caller.player.id, caller.token, now)
-        return now
+            await revoke_token(db, caller.player.id, caller.token, self._clock.now())
+        self._revoked.append(caller.token)
+        caller.revoked = True
 
 
 def _guest_name() -> str:

@@ -52,7 +52,8 @@ def configure(level: str) -> None:
     root.setLevel(_LEVELS[level])
     for name, least in (
         ("uvicorn.access", logging.ERROR),
-        ("uvicorn.error", logging.WARNING),
+        # Its warnings tell of what clients did wrong, which they can do as often as they like.
+        ("uvicorn.error", logging.ERROR),
         ("alembic", logging.WARNING),
     ):
         logging.getLogger(name).setLevel(max(least, _LEVELS[level]))

@@ -1,11 +1,11 @@
 """Reading sessions: views, pages of events, lists and records, each for those who may see it."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 import msgspec
-from msgspec import Raw
 
 from server import wire
 from server.auth import Caller
@@ -21,7 +21,7 @@ from server.store.events import load_events
 from server.store.players import Player
 from server.store.sessions import Session, SessionLine, list_sessions
 from server.timeline import Happened, Timeline
-from server.turns import Live, Place
+from server.turns import Place
 from server.watching import Watching
 
 PAGE: Final = 1_000
@@ -61,19 +61,17 @@ class Reading:
         self._watching = watching
         self._clock = clock
 
-    def view(self, caller: Caller | None, text: str, seq: int | None) -> "asyncio.Task[Raw]":
-        """Return a session's view, as it is, or as it was after the event ``seq``."""
-        return self._start(self._view(self._live.queue(text), caller, seq))
+    def view(self, call: Call, text: str, seq: int | None) -> "asyncio.Task[None]":
+        """Answer with a session's view, as it is, or as it was after the event ``seq``."""
+        return self._start(self._view(self._live.queue(text), call, seq))
 
-    def record(self, caller: Caller | None, text: str) -> "asyncio.Task[Raw]":
-        """Return a session's record."""
-        return self._start(self._record(self._live.queue(text), caller))
+    def record(self, call: Call, text: str) -> "asyncio.Task[None]":
+        """Answer with a session's record."""
+        return self._start(self._record(self._live.queue(text), call))
 
-    def subscribe(
-        self, call: Call, caller: Caller | None, text: str, since: int | None
-    ) -> "asyncio.Task[None]":
-        """Subscribe a call's connection to a session, and answer the call before anything is told of it."""
-        return self._start(self._subscribe(self._live.queue(text), call, caller, since))
+    def subscribe(self, call: Call, text: str, since: int | None) -> "asyncio.Task[None]":
+        """Subscribe a call's connection to a session, and answer before anything is told of it."""
+        return self._start(self._subscribe(self._live.queue(text), call, since))
 
     def unsubscribe(self, call: Call, text: str) -> "asyncio.Task[wire.Empty] | wire.Empty":
         """End a subscription, in the order of the calls for a session."""
@@ -97,55 +95,57 @@ class Reading:
     def _start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         return self._live.spawn(work)
 
-    async def _seen(self, place: Place, caller: Caller | None) -> Live:
-        """Return a session as it is now, held, if the caller may see it."""
+    @asynccontextmanager
+    async def _seen(self, place: Place, call: Call) -> AsyncGenerator[Timeline]:
+        """Hold a session as it is now, if the call's player may see it, until the call is answered.
+
+        A refusal answers it too, so that no call that came later is answered before.
+        """
         live = await self._live.enter(place, fresh=True)
         try:
-            see(caller, live.timeline)
-        except RpcError:
+            see(cast("Caller | None", call.caller), live.timeline)
+            yield live.timeline
+        except RpcError as error:
+            call.refuse(error)
+        finally:
             live.leave()
-            raise
-        return live
 
-    async def _view(self, place: Place, caller: Caller | None, seq: int | None) -> Raw:
-        live = await self._seen(place, caller)
-        timeline = live.timeline
-        try:
+    async def _view(self, place: Place, call: Call, seq: int | None) -> None:
+        async with self._seen(place, call) as timeline:
             if seq is None:
-                return timeline.view(timeline.elapsed(self._clock.now()))
+                call.answer(timeline.view(timeline.elapsed(self._clock.now())))
+                return
             _check_seq(timeline, "/seq", seq)
-            if seq == timeline.seq:
-                return timeline.view(timeline.history[-1][2] if timeline.history else 0)
-        finally:
-            live.leave()
-        then, happened = await _replay(self._database, timeline.row, timeline.player, seq)
-        return then.view(happened[-1].elapsed_ms if happened else 0)
+            then, happened = timeline, timeline.history[-1:]
+            elapsed = happened[0][2] if happened else 0
+            if seq != timeline.seq:
+                then, events = await _replay(self._database, timeline.row, timeline.player, seq)
+                elapsed = events[-1].elapsed_ms if events else 0
+            call.answer(then.view(elapsed))
 
-    async def _record(self, place: Place, caller: Caller | None) -> Raw:
-        live = await self._seen(place, caller)
-        try:
-            return live.timeline.record(self._clock.now())
-        finally:
-            live.leave()
+    async def _record(self, place: Place, call: Call) -> None:
+        async with self._seen(place, call) as timeline:
+            call.answer(timeline.record(self._clock.now()))
 
-    async def _subscribe(self, place: Place, call: Call, caller: Caller | None, since: int | None) -> None:
-        """The session is held until the call is answered, so that no event can come first."""
-        live = await self._seen(place, caller)
-        timeline, connection = live.timeline, call.connection
+    async def _subscribe(self, place: Place, call: Call, since: int | None) -> None:
+        connection = call.connection
         assert connection is not None, "the method is for sockets only"
-        try:
+        async with self._seen(place, call) as timeline:
             if since is None:
-                self._watching.add(timeline.text, connection, timeline.seq)
+                self._watch(connection, timeline)
                 call.answer({"view": timeline.view(timeline.elapsed(self._clock.now()))})
                 return
             _check_seq(timeline, "/since", since)
             missed = await read_events(self._database, timeline.row, timeline.player, since, PAGE)
             more = since + len(missed) < timeline.seq
             if not more:
-                self._watching.add(timeline.text, connection, timeline.seq)
+                self._watch(connection, timeline)
             call.answer({"events": [happened.event(timeline.text) for happened in missed], "more": more})
-        finally:
-            live.leave()
+
+    def _watch(self, connection: Connection, timeline: Timeline) -> None:
+        """Subscribe a connection, if whom it acts for by now may see the session."""
+        see(cast("Caller | None", connection.caller), timeline)
+        self._watching.add(timeline.text, connection, timeline.seq)
 
     async def source(self, text: str, digest: str) -> Session | None:
         """Return the session that a record was made of; None if it is none of ours, or not as it is.

@@ -10,7 +10,7 @@ import uvicorn
 
 from server.app import Arena
 from server.config import Settings
-from server.rpc.protocol import SocketProtocol
+from server.rpc.protocol import HttpProtocol, SocketProtocol
 
 _GRACE_SECONDS: Final = 5
 """How long plain HTTP requests may take after the connections have been parted with."""
@@ -70,7 +70,7 @@ async def serve(arena: Arena, settings: Settings, port: socket.socket, ready: Ca
     config = uvicorn.Config(
         arena.app,
         ws=SocketProtocol,
-        http="httptools",
+        http=HttpProtocol,
         lifespan="on",
         access_log=False,
         log_config=None,

@@ -1,6 +1,7 @@
 """Sessions: making them and playing them. Transport, params and scopes are not looked at here."""
 
 import secrets
+from collections.abc import Coroutine
 from typing import NamedTuple, cast
 
 from msgspec import Raw
@@ -21,7 +22,7 @@ from server.live import LiveSessions
 from server.reading import read_events
 from server.rpc import errors
 from server.rpc.call import Call
-from server.rpc.errors import Conflict, Forbidden, NotAllowed, SessionOver, StaleSeq
+from server.rpc.errors import Conflict, Forbidden, NotAllowed, SessionOver, StaleSeq, Unauthenticated
 from server.store.database import Database
 from server.store.players import Player
 from server.store.sessions import Session, insert_session
@@ -117,36 +118,48 @@ class Sessions:
             return
         try:
             self._judge(live, act, fresh=False)
-        except (_Behind, _Answered):
-            self._later(text, act)
+        except (_Behind, _Answered) as need:
+            self._live.spawn(self._answer(act, self._look_up(live, act, need)))
 
     def _later(self, text: str, act: Act) -> None:
         """Take a place in the session's queue for a call."""
-        self._live.spawn(self._act(self._live.queue(text), act))
+        self._live.spawn(self._answer(act, self._judge_in_turn(self._live.queue(text), act)))
 
-    async def _act(self, place: Place, act: Act) -> None:
-        """Judge a call when its turn has come, at need with the store's help."""
+    async def _answer(self, act: Act, work: Coroutine[object, object, None]) -> None:
+        """Do what answers a call, and answer it if that fails."""
         try:
             with storing():
-                await self._judge_in_turn(place, act)
+                await work
         except Exception as error:  # noqa: BLE001  The outermost boundary of the task: the call is answered.
             act.call.fail(error)
 
     async def _judge_in_turn(self, place: Place, act: Act) -> None:
+        """Judge a call when its turn has come."""
         live = await self._live.enter(place)
         try:
+            self._judge(live, act, fresh=False)
+        except (_Behind, _Answered) as need:
+            await self._look_up(live, act, need)
+
+    async def _look_up(self, live: Live, act: Act, need: "_Behind | _Answered") -> None:
+        """Judge a call with the store's help, the session being held all the while: nothing overtakes it."""
+        if isinstance(need, _Behind):
+            await self._live.refresh(live)
             try:
-                self._judge(live, act, fresh=False)
-            except _Behind:
-                live = await self._live.enter(self._live.queue(live.text), fresh=True)
                 self._judge(live, act, fresh=True)
-        except _Answered as answered:
+            except _Answered as answered:
+                need = answered
+            else:
+                return
+        try:
             timeline = live.timeline
-            [happened] = await read_events(self._database, timeline.row, timeline.player, answered.seq - 1, 1)
+            [happened] = await read_events(self._database, timeline.row, timeline.player, need.seq - 1, 1)
             act.call.answer(happened.change())
+        finally:
+            live.leave()
 
     def _judge(self, live: Live, act: Act, *, fresh: bool) -> None:
-        """Judge a call on a session that is held, and let go of it.
+        """Judge a call on a session that is held, and let go of it unless the store's help is needed.
 
         Args:
             live: the session.
@@ -155,14 +168,16 @@ class Sessions:
 
         Raises:
             RpcError: it is refused.
-            _Behind: it would be refused, but memory may be behind the store.
-            _Answered: it was carried out before the last event, so the answer has to be read.
+            _Behind: it would be refused, but memory may be behind the store; the session is still held.
+            _Answered: it was carried out before the last event, so the answer has to be read; likewise.
         """
         call, kind, move, _ = act
         timeline = live.timeline
         kept = False
         try:
             caller = cast("Caller", call.caller)
+            if caller.revoked:
+                raise Unauthenticated
             if caller.player.id != timeline.row.player:
                 raise Forbidden("This session is somebody else's; only its player may play it.")
             if "play" not in caller.scopes:
@@ -170,19 +185,23 @@ class Sessions:
             again = self._done_before(timeline, act)
             if again is not None:
                 if live.last is None or live.last.seq != again:
+                    kept = True
                     raise _Answered(again)
                 call.answer(live.last.change())
                 return
             refusal = self._refuse(timeline, act)
             if refusal is not None:
+                kept = not fresh
                 raise refusal if fresh else _Behind
             if kind == "undo":
                 move = timeline.last_move
             self._live.make(live, kind, move, call, lambda: self._later(live.text, act))
             kept = True
         except IllegalMove as error:
+            kept = not fresh
             raise errors.IllegalMove(error.reason, timeline.seq) if fresh else _Behind from None
         except NothingToUndo:
+            kept = not fresh
             nothing = Conflict("No move is in effect, so there is nothing to undo.")
             raise nothing if fresh else _Behind from None
         except PlayOver as error:

@@ -12,9 +12,14 @@ def may_see(caller: Caller | None, timeline: Timeline) -> bool:
     has taken it up again; what belongs to a daily or a race is shown to nobody else while that deal can still
     be played. In either case that is when the seed becomes known.
     """
-    if caller is not None and caller.player.id == timeline.row.player and "read" in caller.scopes:
+    if caller is not None and _reads(caller, timeline):
         return True
     return timeline.seed_known or (timeline.row.mode == "casual" and timeline.row.public)
+
+
+def _reads(caller: Caller, timeline: Timeline) -> bool:
+    """Tell whether a caller's token lets the session's player see it."""
+    return caller.player.id == timeline.row.player and "read" in caller.scopes and not caller.revoked
 
 
 def see(caller: Caller | None, timeline: Timeline) -> None:
@@ -26,6 +31,6 @@ def see(caller: Caller | None, timeline: Timeline) -> None:
     """
     if may_see(caller, timeline):
         return
-    if caller is None:
+    if caller is None or caller.revoked:
         raise Unauthenticated
     raise Forbidden("This session is somebody else's; only its player may see it.")

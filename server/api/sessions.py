@@ -91,11 +91,6 @@ class SubscribeParams(Struct, forbid_unknown_fields=True):
     since: Seq | None = None
 
 
-def caller_of(call: Call) -> Caller | None:
-    """Return whom a call acts for."""
-    return cast("Caller | None", call.caller)
-
-
 def player_of(call: Call) -> Caller:
     """Return whom a call of a method with a scope acts for."""
     return cast("Caller", call.caller)
@@ -126,7 +121,7 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
 
     def get(call: Call, params: GetParams) -> object:
         """Return a session's view, as it is or as it was after an event."""
-        return reading.view(caller_of(call), params.session, params.seq)
+        return reading.view(call, params.session, params.seq)
 
     async def list_(call: Call, params: ListParams) -> wire.SessionPage:
         """List the caller's sessions, newest first."""
@@ -157,7 +152,7 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
 
     def subscribe(call: Call, params: SubscribeParams) -> object:
         """Be told of a session's events as they come."""
-        return reading.subscribe(call, caller_of(call), params.session, params.since)
+        return reading.subscribe(call, params.session, params.since)
 
     def unsubscribe(call: Call, params: SessionParams) -> object:
         """Be told of a session's events no longer."""
@@ -165,7 +160,7 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
 
     def record(call: Call, params: SessionParams) -> object:
         """Return a session as a record, which anybody can play again."""
-        return reading.record(caller_of(call), params.session)
+        return reading.record(call, params.session)
 
     play, seen = "play", (Unauthenticated, NotFound, Forbidden, Unavailable)
     moved = (*_ENDS, IllegalMove, StaleSeq, NotAllowed)

@@ -12,6 +12,11 @@ class Caller(Protocol):
         """What the token may be used for: `read`, `play`, `account`."""
         ...
 
+    @property
+    def revoked(self) -> bool:
+        """Whether the token is good no longer: then it stands for nobody."""
+        ...
+
 
 Authenticate: TypeAlias = Callable[[str], Awaitable[Caller | None]]
 """Finds whom a token stands for, None if nobody; raises `Unavailable` while the store can't tell.

@@ -147,6 +147,8 @@ class Dispatcher:
             call.method = entry.name
             self.tally.calls[entry.name] += 1
             scope = entry.scope
+            if call.caller is not None and call.caller.revoked:
+                call.caller = None
             if scope is not None and call.caller is None:
                 raise _earlier_fault(request) or Unauthenticated()
             try:

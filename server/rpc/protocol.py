@@ -1,4 +1,4 @@
-"""uvicorn's WebSocket protocol, with what ASGI lacks: a way to cut a connection, and a short way for texts.
+"""uvicorn's protocols, with bounds they lack, a way to cut a connection, and a short way for texts.
 
 The short way saves what a message costs most: being put into a queue, waking a task, and pausing and resuming
 the socket for each. It is taken only while nothing waits on the ordinary way, so that nothing is overtaken;
@@ -8,7 +8,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
 from websockets.http11 import Request
 from websockets.protocol import State
 
@@ -20,6 +23,8 @@ SHORTCUT: Final = "patience.shortcut"
 
 Take: TypeAlias = Callable[[str], Mapping[str, Any] | None]
 """Takes a text as it arrives. What it returns, if anything, is what `receive` gives next, before all else."""
+
+_BAD_HANDSHAKE: Final = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class Shortcut(Protocol):
@@ -53,15 +58,37 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             scope["extensions"][ABORT] = self.transport.abort
             scope["extensions"][SHORTCUT] = self
 
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a handshake that cannot be read is refused, where the parent leaves it open."""
+        super().data_received(data)
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            self.handshake_initiated = self.handshake_complete = self.close_sent = True
+            self.transport.write(_BAD_HANDSHAKE)
+            self.transport.close()
+
+    def shutdown(self) -> None:
+        """Close the connection as the server stops; it never raises, so that all others are closed too."""
+        try:
+            super().shutdown()
+        except (AssertionError, InvalidState):
+            # The handshake failed or the client has sent its Close, so there is nothing left to be said.
+            self.transport.abort()
+
     def send_receive_event_to_app(self) -> None:
-        """Give a message to the application."""
-        take = self.take
-        if take is None or self.curr_msg_data_type != "text" or self.close_sent or not self.queue.empty():
+        """Give a message to the application; a text that is not UTF-8 closes the connection."""
+        if self.curr_msg_data_type != "text" or self.close_sent:
             super().send_receive_event_to_app()
             return
         try:
             text = b"".join(self.frames).decode()
         except UnicodeDecodeError:
+            self.frames = []
+            # The parent would write a traceback to the log, as often as a client likes.
+            self.conn.fail(1007, "the text is not UTF-8")
+            self.handle_parser_exception()
+            return
+        take = self.take
+        if take is None or not self.queue.empty():
             super().send_receive_event_to_app()
             return
         self.frames = []
@@ -92,3 +119,66 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         """Close a connection whose client does not answer pings, and cut it if that takes too long."""
         super().keepalive_timeout()
         asyncio.get_running_loop().call_later(self.linger_seconds, self.transport.abort)
+
+
+class _Refused(Exception):
+    """Stops the parser; what is left of the data is thrown away."""
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """Bounds what waits on one connection, and passes over offers to upgrade to anything but WebSocket.
+
+    Give this class to uvicorn as its `http`.
+    """
+
+    most_waiting: ClassVar[int] = 32
+    """How many requests may wait for the one before them; more would let one client fill the memory."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came.
+
+        The parser takes a request that offers an upgrade for one without a body, and the body for another
+        request. RFC 9110 lets a server ignore the offer, so the request is parsed anew without it.
+        """
+        self._unset_keepalive_if_required()
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                if self._should_upgrade():
+                    self.handle_websocket_upgrade()
+                    return
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            except httptools.HttpParserError:
+                if not self.transport.is_closing():
+                    self.send_400_response("Invalid HTTP request received.")
+                return
+            else:
+                return
+
+    def on_headers_complete(self) -> None:
+        """Begin a request or let it wait for those before it; a connection with too many is cut."""
+        if self.parser.should_upgrade() and not self._should_upgrade():
+            # A CONNECT is an upgrade without an offer that could be passed over.
+            if all(name != b"upgrade" for name, _ in self.headers):
+                raise _Refused
+            return
+        super().on_headers_complete()
+        if len(self.pipeline) > self.most_waiting:
+            # To close would wait until all is sent, and who asks this much without reading takes nothing.
+            self.pipeline.clear()
+            self.transport.abort()
+            raise _Refused
+
+    def on_message_complete(self) -> None:
+        """End a request, unless it is still to be parsed anew."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def _head_without_upgrade(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/" + version]
+        lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])

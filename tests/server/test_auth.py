@@ -1,12 +1,15 @@
 """Whom calls act for: guests, tokens, and what becomes of connections when they change."""
 
+import asyncio
 import json
 import re
+from contextlib import AsyncExitStack
 
+import httpx
 import pytest
 
 from tests.arena import Address
-from tests.peer import Peer
+from tests.peer import Peer, outcome
 
 
 async def test_a_guest_gets_a_token_and_a_name(stranger: Peer) -> None:
@@ -132,3 +135,39 @@ async def test_methods_that_need_a_token_say_so(stranger: Peer) -> None:
         await stranger.call("server.info")
         answer = next(a for a in map(json.loads, stranger.frames) if a["id"] == method["name"])
         assert answer["error"]["data"] == {"kind": "unauthenticated"}
+
+
+async def test_a_batch_goes_on_without_the_token_that_it_revokes(server: Address, player: Peer) -> None:
+    calls = ["auth.logout", "session.list", "auth.logout"]
+    batch = [{"jsonrpc": "2.0", "id": i, "method": method} for i, method in enumerate(calls)]
+    async with httpx.AsyncClient() as client:
+        headers = {"authorization": f"Bearer {player.token}"}
+        answers = (await client.post(f"{server.http}/rpc", json=batch, headers=headers)).json()
+    assert answers[0]["result"] == {}
+    assert [answer["error"]["data"]["kind"] for answer in answers[1:]] == ["unauthenticated"] * 2
+
+
+async def test_logins_that_race_a_logout_act_for_nobody_in_the_end(server: Address, player: Peer) -> None:
+    async with AsyncExitStack() as stack:
+        peers = [await stack.enter_async_context(server.peer()) for _ in range(12)]
+        logins = [await peer.begin("auth.use", token=player.token) for peer in peers[:6]]
+        logout = await player.begin("auth.logout")
+        logins += [await peer.begin("auth.use", token=player.token) for peer in peers[6:]]
+        await logout
+        await asyncio.gather(*logins, return_exceptions=True)
+        assert [await peer.kind("session.list") for peer in peers] == ["unauthenticated"] * 12
+
+
+async def test_a_subscription_is_for_whom_the_connection_acts_by_then(
+    server: Address, player: Peer, rival: Peer
+) -> None:
+    session = (await player.deal("klondike"))["session"]
+    await player.play(session, ["draw"] * 5)
+    async with server.peer(player.token) as turncoat:
+        subscribed = await turncoat.begin("session.subscribe", session=session, since=0)
+        used = await turncoat.begin("auth.use", token=rival.token)
+        await used
+        await outcome(subscribed)
+        await player.call("session.move", session=session, move="draw", seq=5)
+        assert await turncoat.kind("session.get", session=session) == "forbidden"
+        assert not [frame for frame in turncoat.frames if "session.event" in frame]

@@ -1,9 +1,11 @@
 """What the server writes about itself, at its most talkative: enough to find a fault, and no secret."""
 
+import asyncio
 import json
 from contextlib import AsyncExitStack
 
 import httpx
+from websockets.asyncio.client import connect
 
 from tests.contract import Json
 from tests.peer import Peer, guest
@@ -83,5 +85,21 @@ async def test_a_quiet_server_writes_nothing_of_what_is_usual(database_url: str,
             session = (await player.deal("klondike"))["session"]
             await player.play(session, ["draw"])
             await player.kind("session.move", session=session, move="?", seq=1)
+        assert await process.stop() == 0
+        assert process.log == ""
+
+
+async def test_what_clients_do_wrong_is_not_logged(database_url: str, redis_url: str) -> None:
+    settings = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PATIENCE_LOG_LEVEL": "warning"}
+    async with served(**settings) as process:
+        reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+        writer.write(b"nonsense\r\n\r\n")
+        async with asyncio.timeout(30):
+            assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+        writer.close()
+        async with connect(process.ws, compression=None) as socket:
+            await socket.send(b"\xff", text=True)
+            await socket.wait_closed()
+            assert socket.close_code == 1007
         assert await process.stop() == 0
         assert process.log == ""

@@ -102,3 +102,79 @@ async def test_a_frame_over_the_hard_limit_closes_the_connection_alone(process: 
         await socket.wait_closed()
         assert socket.close_code == 1009
         assert (await peer.call("server.info"))["protocol"] == 1
+
+
+HANDSHAKE = (
+    b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+)
+INFO = b'{"jsonrpc":"2.0","id":1,"method":"server.info"}'
+
+
+async def exchanged(process: Process, data: bytes) -> bytes:
+    """Send this on a new connection and return all that comes until it is closed."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+    writer.write(data)
+    async with asyncio.timeout(30):
+        answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def test_a_handshake_with_a_body_is_refused(process: Process) -> None:
+    answer = await exchanged(process, HANDSHAKE + b"Content-Length: 1\r\n\r\nx")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert await process.stop() == 0
+
+
+async def test_a_slash_at_the_end_leads_nowhere(process: Process) -> None:
+    request = b"POST /rpc/ HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    answer = await exchanged(process, request)
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"evil.example" not in answer
+
+
+async def test_a_connection_on_which_too_much_waits_is_cut(process: Process) -> None:
+    request = b"GET /openrpc.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    some = await exchanged(
+        process, request * 32 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    )
+    assert some.count(b"HTTP/1.1 200 OK") == 33
+    try:
+        many = await exchanged(process, request * 1000)
+    except ConnectionError:
+        many = b""
+    assert many.count(b"HTTP/1.1 200 OK") <= 33
+    assert b"400" not in many.split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("split", [False, True])
+async def test_an_offer_of_another_protocol_is_passed_over(process: Process, split: bool) -> None:
+    head = (
+        b"POST /rpc HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        b"HTTP2-Settings: AAEAAEAAAAIAAAAA\r\nContent-Length: %d\r\n\r\n" % len(INFO)
+    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+    async with asyncio.timeout(30):
+        # The next request on the connection is taken as usual.
+        for _ in range(2):
+            if split:
+                writer.write(head[:50])
+                await asyncio.sleep(0)
+                writer.write(head[50:])
+                await asyncio.sleep(0)
+                writer.write(INFO)
+            else:
+                writer.write(head + INFO)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            assert b'"protocol":1' in await reader.readexactly(length)
+    writer.close()
+
+
+async def test_a_tunnel_is_refused(process: Process) -> None:
+    for more in (b"", b"Upgrade: h2c\r\nConnection: Upgrade\r\n"):
+        answer = await exchanged(process, b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n" + more + b"\r\n" + INFO)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.count(b"HTTP/1.1") == 1

@@ -1,5 +1,6 @@
 """Making sessions and playing them: what a player's own calls do."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -241,3 +242,29 @@ async def test_params_by_position_are_those_by_name(player: Peer) -> None:
     await player.socket.send(json.dumps(message))
     assert (await player.call("session.get", session=session))["seq"] == 1
     assert json.loads(player.frames[-2])["result"]["seq"] == 1
+
+
+@pytest.mark.parametrize("refused", [("draw", 2), ("t1-t1", 1)], ids=["stale", "illegal"])
+async def test_a_call_that_is_refused_is_not_overtaken(player: Peer, refused: tuple[str, int]) -> None:
+    session = (await player.deal("klondike", seed="1"))["session"]
+    move, seq = refused
+    calls = [("draw", 0), (move, seq), ("draw", 1)]
+    futures = [await player.begin("session.move", session=session, move=m, seq=s) for m, s in calls]
+    first, second, third = [await outcome(future) for future in futures]
+    assert second in {"stale_seq", "illegal_move"}
+    assert (first, third) == ("done", "done")
+    assert (await player.call("session.get", session=session))["seq"] == 2
+
+
+async def test_answers_about_the_past_are_not_overtaken(player: Peer) -> None:
+    session = (await player.deal("klondike", seed="1"))["session"]
+    await player.play(session, ["draw"] * 3)
+    begun = len(player.frames)
+    futures = [
+        await player.begin("session.get", session=session, seq=1),
+        await player.begin("session.move", session=session, move="draw", seq=0),
+        await player.begin("session.move", session=session, move="draw", seq=3),
+    ]
+    await asyncio.gather(*futures)
+    ids = [json.loads(frame)["id"] for frame in player.frames[begun:]]
+    assert ids == sorted(ids)

@@ -74,6 +74,7 @@ class RecordParams(Params):
 @dataclass(frozen=True)
 class Player:
     scopes: frozenset[str]
+    revoked: bool = False
 
 
 class Service:

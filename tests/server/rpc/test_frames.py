@@ -1,4 +1,5 @@
 import json
+import re
 from typing import TypeAlias
 
 import pytest
@@ -102,3 +103,28 @@ def test_depth_is_what_a_parser_finds(value: Nested, wraps: int) -> None:
         value = {"": value} if level % 2 else [value]
     text = json.dumps(value, ensure_ascii=False)
     assert accepted(text) == (depth(value) <= LIMITS.depth)
+
+
+def counted(text: str) -> int:
+    """The depth of a text that need not be JSON, one bracket after another."""
+    deepest = depth = 0
+    for letter in re.sub(r'"(?:[^"\\]|\\.)*(?:"|\\?$)', "", text, flags=re.DOTALL):
+        depth += (letter in "[{") - (letter in "]}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+PIECE = st.sampled_from(
+    ['"', "\\", '\\"', "[", "]", "{", "}", "[]", "{}", "[}", "é", "\n", "[" * 20, "]" * 20, "[{" * 9]
+)
+
+
+@given(st.lists(PIECE, max_size=40).map("".join))
+def test_depth_of_what_is_no_json(text: str) -> None:
+    assert accepted(text) == (counted(text) <= LIMITS.depth)
+
+
+def test_what_is_long_and_no_object_is_refused_for_that() -> None:
+    for text in ("[" * 20_000, " [" + "[]," * 10_000 + "[]]"):
+        with pytest.raises(InvalidRequest, match="16384 bytes"):
+            check(text, LIMITS)

@@ -9,6 +9,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from server.config import Limits
+from server.rpc.protocol import SocketProtocol
 from tests.server.rpc.cases import CASES, Json, judge, sent
 from tests.server.rpc.service import PLAYER, READER, STORE_DOWN, UNKNOWN, Moved, Running, event, run
 
@@ -288,3 +289,19 @@ async def test_a_stopping_server_does_not_wait_for_ever(running: Running) -> Non
         draining = asyncio.create_task(running.socket.drain(0.05))
         assert await close_code(client) == 1012
         await draining
+
+
+async def test_the_server_can_stop_while_a_client_closes() -> None:
+    stopped = asyncio.Event()
+
+    class Stopping(SocketProtocol):
+        def handle_close(self, event: Frame) -> None:
+            super().handle_close(event)
+            # As with answers that the client does not read, the connection is not lost yet.
+            self.shutdown()
+            stopped.set()
+
+    async with run(protocol=Stopping) as running, opened(running) as client:
+        await client.close()
+        async with asyncio.timeout(20):
+            await stopped.wait()
