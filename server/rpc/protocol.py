@@ -133,6 +133,38 @@ class HttpProtocol(HttpToolsProtocol):
 
     most_waiting: ClassVar[int] = 32
     """How many requests may wait for the one before them; more would let one client fill the memory."""
+    head_seconds: ClassVar[float] = 10.0
+    """How long a client may take to send the head of a request, the first one from connecting on."""
+    head_bytes: ClassVar[int] = 65_536
+    """How long a head may be."""
+
+    _late: asyncio.TimerHandle | None = None
+    _size = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  As uvicorn does.
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._head_arrived()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the rest of a head."""
+        super().on_message_begin()
+        if self._late is None:
+            self._await_head()
+
+    def _await_head(self) -> None:
+        self._size = 0
+        self._late = self.loop.call_later(self.head_seconds, self.transport.abort)
+
+    def _head_arrived(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
     def data_received(self, data: bytes) -> None:
         """Take what came.
@@ -141,6 +173,13 @@ class HttpProtocol(HttpToolsProtocol):
         request. RFC 9110 lets a server ignore the offer, so the request is parsed anew without it.
         """
         self._unset_keepalive_if_required()
+        self._parse(data)
+        if self._late is not None:
+            self._size += len(data)
+            if self._size > self.head_bytes:
+                self.transport.abort()
+
+    def _parse(self, data: bytes) -> None:
         while True:
             try:
                 self.parser.feed_data(data)
@@ -160,6 +199,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin a request or let it wait for those before it; a connection with too many is cut."""
+        self._head_arrived()
         if self.parser.should_upgrade() and not self._should_upgrade():
             # A CONNECT is an upgrade without an offer that could be passed over.
             if all(name != b"upgrade" for name, _ in self.headers):

@@ -19,7 +19,7 @@ from server.rpc.http import HttpEndpoint
 from server.rpc.messages import notification
 from server.rpc.methods import Method, NoParams
 from server.rpc.openrpc import with_discovery
-from server.rpc.protocol import SocketProtocol
+from server.rpc.protocol import HttpProtocol, SocketProtocol
 from server.rpc.routes import rpc_routes
 from server.rpc.socket import SocketEndpoint
 
@@ -236,6 +236,7 @@ async def run(
     limits: Limits | None = None,
     *,
     protocol: type[SocketProtocol] = SocketProtocol,
+    http_protocol: type[HttpProtocol] = HttpProtocol,
     close_seconds: float = 5.0,
     body_seconds: float = 10.0,
     ping_seconds: float = 20.0,
@@ -251,6 +252,7 @@ async def run(
         uvicorn.Config(
             Starlette(routes=rpc_routes(sockets, http, document)),
             ws=protocol,
+            http=http_protocol,
             ws_max_size=limits.hard_bytes,
             ws_ping_interval=ping_seconds,
             ws_ping_timeout=ping_seconds,

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 
@@ -6,6 +7,7 @@ import httpx
 import pytest
 
 from server.config import Limits
+from server.rpc.protocol import HttpProtocol
 from tests.server.rpc.cases import CASES, Json, judge, sent
 from tests.server.rpc.service import PLAYER, READER, STORE_DOWN, UNKNOWN, Moved, Running, run
 
@@ -205,3 +207,44 @@ async def test_the_document(client: httpx.AsyncClient, running: Running) -> None
         assert response.headers["access-control-allow-origin"] == "*"
     assert (await ask(client, "rpc.discover"))["result"] == json.loads(running.document)
     assert (await client.post("/openrpc.json")).status_code == 405
+
+
+class Impatient(HttpProtocol):
+    """Gives a client little time and room for its head."""
+
+    head_seconds = 0.3
+    head_bytes = 2_000
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"POST /rpc HT",
+        b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n",
+        b"GET /openrpc.json HTTP/1.1\r\nHost: x\r\n\r\nGET /openr",
+        b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 1_000,
+    ],
+    ids=["silent", "half a line", "half a handshake", "half of a second head", "endless"],
+)
+async def test_a_head_that_does_not_come_to_its_end_is_not_waited_for(sent: bytes) -> None:
+    async with run(http_protocol=Impatient) as running:
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+        writer.write(sent)
+        async with asyncio.timeout(20):
+            with contextlib.suppress(ConnectionResetError):
+                await reader.read()
+        writer.close()
+
+
+async def test_a_body_may_take_longer_than_a_head() -> None:
+    async with run(http_protocol=Impatient) as running:
+        body = b'{"jsonrpc":"2.0","method":"server.info","id":1}'
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+        head = f"POST /rpc HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body[:10])
+        await asyncio.sleep(2 * Impatient.head_seconds)
+        writer.write(body[10:])
+        async with asyncio.timeout(20):
+            assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        writer.close()
