@@ -10,7 +10,8 @@ import uvicorn
 
 from server.app import Arena
 from server.config import Settings
-from server.rpc.protocol import HttpProtocol, SocketProtocol
+from server.rpc.http_protocol import HttpProtocol
+from server.rpc.socket_protocol import SocketProtocol
 
 _GRACE_SECONDS: Final = 5
 """How long plain HTTP requests may take after the connections have been parted with."""

@@ -13,7 +13,7 @@ import uvicorn
 from server.app import Arena
 from server.clock import Clock
 from server.config import Limits
-from server.rpc.protocol import SocketProtocol
+from server.rpc.socket_protocol import SocketProtocol
 from tests.contract import Contract, Json
 from tests.peer import Peer, guest
 

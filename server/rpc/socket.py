@@ -12,7 +12,7 @@ from server.rpc.connection import CLOSE_SECONDS, RESTART, TRY_AGAIN, UNSUPPORTED
 from server.rpc.dispatch import Dispatcher
 from server.rpc.errors import RpcError
 from server.rpc.headers import bearer_token, client_address
-from server.rpc.protocol import ABORT, SHORTCUT, Shortcut
+from server.rpc.socket_protocol import ABORT, SHORTCUT, Shortcut
 
 _REST: Final = "patience.rest"
 """The event that follows a frame taken on the short way whose call has to be waited for."""

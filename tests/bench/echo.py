@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from server.rpc.protocol import SocketProtocol
+from server.rpc.socket_protocol import SocketProtocol
 
 _PAD = "." * 250
 

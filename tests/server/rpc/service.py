@@ -16,12 +16,13 @@ from server.rpc.call import Call
 from server.rpc.dispatch import Dispatcher
 from server.rpc.errors import IllegalMove, InvalidParams, NotFound, Unavailable
 from server.rpc.http import HttpEndpoint
+from server.rpc.http_protocol import HttpProtocol
 from server.rpc.messages import notification
 from server.rpc.methods import Method, NoParams
 from server.rpc.openrpc import with_discovery
-from server.rpc.protocol import HttpProtocol, SocketProtocol
 from server.rpc.routes import rpc_routes
 from server.rpc.socket import SocketEndpoint
+from server.rpc.socket_protocol import SocketProtocol
 
 PLAYER, READER, UNKNOWN, STORE_DOWN = "player-token", "reader-token", "no-such-token", "store-down"
 SECRET = "the seed is 42"

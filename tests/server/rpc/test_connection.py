@@ -10,7 +10,7 @@ from websockets.frames import Frame, Opcode
 
 from server.config import Limits
 from server.rpc.connection import Connection
-from server.rpc.protocol import SocketProtocol
+from server.rpc.socket_protocol import SocketProtocol
 from tests.server.rpc.service import Running, event, run
 from tests.server.rpc.test_socket import close_code, received
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from server.config import Limits
-from server.rpc.protocol import HttpProtocol
+from server.rpc.http_protocol import HttpProtocol
 from tests.server.rpc.cases import CASES, Json, judge, sent
 from tests.server.rpc.service import PLAYER, READER, STORE_DOWN, UNKNOWN, Moved, Running, run
 

@@ -9,7 +9,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from server.config import Limits
-from server.rpc.protocol import SocketProtocol
+from server.rpc.socket_protocol import SocketProtocol
 from tests.server.rpc.cases import CASES, Json, judge, sent
 from tests.server.rpc.service import PLAYER, READER, STORE_DOWN, UNKNOWN, Moved, Running, event, run
 
