@@ -12,7 +12,7 @@ import structlog
 from server.rpc.caller import Caller
 from server.rpc.connection import Connection
 from server.rpc.errors import Forbidden, InternalError, InvalidRequest, RpcError, Unauthenticated, Unavailable
-from server.rpc.messages import NULL, error_answer, result_answer
+from server.rpc.messages import NULL, error_answer, json_answer, result_answer
 
 log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
@@ -65,6 +65,13 @@ class Call(msgspec.Struct, eq=False):
             text = result_answer(self.ident, result) if self.ident else None
             self.reply = None
             reply(text)
+
+    def answer_json(self, result: str) -> None:
+        """Send a result that is JSON already, as `answer` does."""
+        reply = self.reply
+        if reply is not None:
+            self.reply = None
+            reply(json_answer(self.ident, result) if self.ident else None)
 
     def refuse(self, error: RpcError) -> None:
         """Answer with `error`, unless it is answered already."""

@@ -33,6 +33,8 @@ from server.rpc.messages import (
     id_text,
     is_json,
     salvage_id,
+    swift,
+    swift_decoder,
 )
 from server.rpc.methods import Method
 from server.rpc.params import ParamsDecoder
@@ -44,11 +46,11 @@ _AWAITED: Final = (asyncio.Future, CoroutineType)
 class _Entry:
     """A method with its decoder, laid out for the fast path."""
 
-    __slots__ = ("decode", "decoder", "handler", "looks_first", "name", "scope", "serial", "socket_only")
+    __slots__ = ("decode", "handler", "looks_first", "name", "params", "scope", "serial", "socket_only")
 
     def __init__(self, method: Method[Any]) -> None:
-        self.decoder = ParamsDecoder(method.params)
-        self.decode = self.decoder.decode
+        self.decode = ParamsDecoder(method.params).decode
+        self.params: type[msgspec.Struct] = method.params
         self.handler = method.handler
         self.name = method.name
         self.scope = method.scope
@@ -70,35 +72,54 @@ class Dispatcher:
             self._entries[method.name] = _Entry(method)
         self.tally = Tally(self._entries)
         """What was called, for the metrics."""
+        self._swift = {swift(entry.name, entry.params): entry for entry in self._entries.values()}
+        self._decode = swift_decoder(self._swift)
 
     def receive(self, text: str, connection: Connection) -> Awaitable[None] | None:
         """Carry out a frame; the answers go into the connection's outbox as they come.
 
         What is returned, if anything, must be awaited before the connection's next frame is received.
         """
+        if frames.is_ordinary(text):
+            try:
+                request = self._decode(text)
+            except msgspec.DecodeError:
+                # Whatever it is, what follows finds out.
+                pass
+            else:
+                ident = request.ident()
+                if ident is not None:
+                    entry = self._swift[request.__class__]
+                    return self._begin(connection, ident, entry, request.params)
         message = self._read(text)
         if isinstance(message, Request):
             ident = id_text(message.id)
-            if ident is None:
-                connection.send(self._refusal(NULL, InvalidRequest(_WRONG_ID)))
-                return None
-            connection.pending += 1
-            call = Call(
-                "", connection, connection.caller, connection.address, ident, connection.reply, self.tally
-            )
-            outcome = self._start(call, message)
-            if outcome is None:
-                return None
-            if self._entries[call.method].serial:
-                return call.finish(outcome)
-            if isinstance(outcome, asyncio.Future):
-                outcome.add_done_callback(call.settle)
-            else:
-                connection.spawn(call.finish(outcome))
-            return None
-        if isinstance(message, list):
+            if ident is not None:
+                return self._begin(connection, ident, self._entries.get(message.method), message.params)
+            message = self._refusal(NULL, InvalidRequest(_WRONG_ID))
+        elif isinstance(message, list):
             return self._receive_batch(message, connection)
         connection.send(message)
+        return None
+
+    def _begin(
+        self, connection: Connection, ident: str, entry: _Entry | None, params: object
+    ) -> Awaitable[None] | None:
+        """Carry out a request that came by itself, as `receive` does."""
+        connection.pending += 1
+        call = Call(
+            "", connection, connection.caller, connection.address, ident, connection.reply, self.tally
+        )
+        outcome = self._start(entry, call, params)
+        if outcome is None:
+            return None
+        assert entry is not None, "or the call would have been refused"
+        if entry.serial:
+            return call.finish(outcome)
+        if isinstance(outcome, asyncio.Future):
+            outcome.add_done_callback(call.settle)
+        else:
+            connection.spawn(call.finish(outcome))
         return None
 
     async def respond(
@@ -138,25 +159,26 @@ class Dispatcher:
             return self._refusal(NULL, InvalidRequest(f"A batch has 1 to {self._limits.batch} messages."))
         return message
 
-    def _start(self, call: Call, request: Request) -> Awaitable[object] | None:
-        """Check a request and run its handler; return what is left to await, None if it answers by itself."""
-        entry = self._entries.get(request.method)
+    def _start(self, entry: _Entry | None, call: Call, params: object) -> Awaitable[object] | None:
+        """Check a request and run its handler; return what is left to await, None if it answers by itself.
+
+        Args:
+            entry: its method, None if there is no such method.
+            call: to be answered.
+            params: what came, undecoded as a Raw, or decoded already.
+        """
         try:
             if entry is None:
-                raise _earlier_fault(request) or MethodNotFound()
-            call.method = entry.name
-            self.tally.calls[entry.name] += 1
-            scope = entry.scope
-            if call.caller is not None and call.caller.revoked:
-                call.caller = None
-            if scope is not None and call.caller is None:
-                raise _earlier_fault(request) or Unauthenticated()
-            try:
-                params = entry.decode(request.params)
-                if isinstance(params, list):
-                    params = entry.decoder.by_position(request.params)
-            except msgspec.DecodeError as error:
-                raise entry.decoder.fault(request.params, error) from None
+                raise _earlier_fault(params) or MethodNotFound()
+            call.method = name = entry.name
+            self.tally.calls[name] += 1
+            scope, caller = entry.scope, call.caller
+            if caller is not None and caller.revoked:
+                call.caller = caller = None
+            if scope is not None and caller is None:
+                raise _earlier_fault(params) or Unauthenticated()
+            if params.__class__ is msgspec.Raw:
+                params = entry.decode(cast("msgspec.Raw", params))
             if scope and not entry.looks_first:
                 call.require(scope)
             if entry.socket_only and call.connection is None:
@@ -192,8 +214,10 @@ class Dispatcher:
         call = Call("", connection, caller, address, ident, reply, self.tally)
         if excuse is not None:
             call.refuse(excuse)
-        elif (outcome := self._start(call, request)) is not None:
-            await call.finish(outcome)
+        else:
+            outcome = self._start(self._entries.get(request.method), call, request.params)
+            if outcome is not None:
+                await call.finish(outcome)
         return await done
 
     async def _answer_all(
@@ -228,10 +252,11 @@ class Dispatcher:
         return error_answer(ident, error)
 
 
-def _earlier_fault(request: Request) -> InvalidRequest | None:
-    """Return the error that comes before any other of the request's, if it has it.
+def _earlier_fault(params: object) -> InvalidRequest | None:
+    """Return the error that comes before any other of a request's, if it has it.
 
     Params that are neither object nor array make it no request. This is looked at only where they are not
     decoded, since decoding finds it too.
     """
-    return None if bytes(request.params)[:1] in {b"{", b"["} else InvalidRequest()
+    undecoded = isinstance(params, msgspec.Raw)
+    return InvalidRequest() if undecoded and bytes(params)[:1] not in {b"{", b"["} else None

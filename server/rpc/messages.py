@@ -4,7 +4,8 @@ An id is kept as the JSON text it came as and put back unchanged, so that no num
 Params stay undecoded until the method is known. Answers are put together around results encoded already.
 """
 
-from typing import Final, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal, Union, cast
 
 import msgspec
 
@@ -26,6 +27,34 @@ class Request(msgspec.Struct, gc=False):
     method: str
     id: msgspec.Raw = _ABSENT
     params: msgspec.Raw = _NO_PARAMS
+
+
+class Swift(msgspec.Struct, gc=False):
+    """A request of the usual form, decoded at once: an id that is a text or a whole number, params by name."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | float
+    params: Any
+
+    def ident(self) -> str | None:
+        """Return the JSON text of the id; None if it may be another than it came as."""
+        ident = self.id
+        if ident.__class__ is int:
+            return str(ident)
+        return _encode(ident).decode() if isinstance(ident, str) else None
+
+
+def swift(method: str, params: type[msgspec.Struct]) -> type[Swift]:
+    """Return the type of the requests of the usual form for a method."""
+    fields = [("params", params)]
+    made = msgspec.defstruct("Swift", fields, bases=(Swift,), tag_field="method", tag=method, gc=False)
+    return cast("type[Swift]", made)
+
+
+def swift_decoder(types: Iterable[type[Swift]]) -> Callable[[str], Swift]:
+    """Return what decodes any of these; it raises msgspec's errors for whatever is of no usual form."""
+    decoder: msgspec.json.Decoder[Swift] = msgspec.json.Decoder(Union[tuple(types)])  # noqa: UP007  Of a tuple.
+    return decoder.decode
 
 
 class _Identified(msgspec.Struct):
@@ -67,7 +96,12 @@ def is_json(text: str) -> bool:
 
 def result_answer(ident: str, result: object) -> str:
     """Return the answer to the request of the id text `ident`; `result` is a Raw or what msgspec encodes."""
-    return f'{{"jsonrpc":"2.0","id":{ident},"result":{_text(result)}}}'
+    return json_answer(ident, _text(result))
+
+
+def json_answer(ident: str, result: str) -> str:
+    """Return the answer to the request of the id text `ident`; `result` is JSON already."""
+    return f'{{"jsonrpc":"2.0","id":{ident},"result":{result}}}'
 
 
 def error_answer(ident: str, error: RpcError) -> str:

@@ -18,13 +18,9 @@ _STEP: Final = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
 
 
 class ParamsDecoder(Generic[P]):
-    """Decodes the params of one method.
+    """Decodes the params of one method."""
 
-    Params by name are the fast path: `decode` gives the struct itself. By position it gives a list, and
-    `by_position` makes the struct.
-    """
-
-    __slots__ = ("_names", "_twin", "_type", "decode")
+    __slots__ = ("_decode", "_names", "_twin", "_type")
 
     def __init__(self, params: type[P]) -> None:
         """Prepare for `params`; raises TypeError if it is not as `Method.params` asks."""
@@ -47,14 +43,24 @@ class ParamsDecoder(Generic[P]):
         self._twin = msgspec.json.Decoder(twin)
         # A union can't hold both structs, but it can hold a list to tell that the other one is meant.
         decoder: msgspec.json.Decoder[P | list[Any]] = msgspec.json.Decoder(params | list[msgspec.Raw])
-        self.decode = decoder.decode
-        """Decode params; raises DecodeError, which `fault` explains."""
+        self._decode = decoder.decode
 
-    def by_position(self, raw: msgspec.Raw) -> P:
-        """Decode params by position; raises DecodeError, which `fault` explains."""
-        return self._type(**msgspec.structs.asdict(self._twin.decode(raw)))
+    def decode(self, raw: msgspec.Raw) -> P:
+        """Decode params, by name or by position.
 
-    def fault(self, raw: msgspec.Raw, error: DecodeError) -> RpcError:
+        Raises:
+            InvalidParams: they don't fit.
+            InvalidRequest: they are neither an object nor an array.
+        """
+        try:
+            params = self._decode(raw)
+            if isinstance(params, list):
+                return self._type(**msgspec.structs.asdict(self._twin.decode(raw)))
+        except DecodeError as error:
+            raise self._fault(raw, error) from None
+        return params
+
+    def _fault(self, raw: msgspec.Raw, error: DecodeError) -> RpcError:
         """Return what to answer where decoding `raw` raised `error`."""
         first = bytes(raw)[:1]
         if first not in {b"{", b"["}:
