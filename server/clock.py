@@ -3,10 +3,12 @@
 Everything that needs the time is given a `Clock`, so that a test can hold one still.
 """
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 _MILLISECOND = timedelta(milliseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
@@ -20,11 +22,19 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clock."""
 
-    __slots__ = ()
+    __slots__ = ("_milliseconds", "_moment")
+
+    def __init__(self) -> None:
+        """Begin in 1970."""
+        self._milliseconds, self._moment = 0, _EPOCH
 
     def now(self) -> datetime:
         """The machine's time in UTC, cut off to the millisecond."""
-        return to_milliseconds(datetime.now(UTC))
+        milliseconds = time.time_ns() // 1_000_000
+        # Many things happen in one millisecond, and a `datetime` is dear to make.
+        if milliseconds != self._milliseconds:
+            self._milliseconds, self._moment = milliseconds, _EPOCH + milliseconds * _MILLISECOND
+        return self._moment
 
 
 def to_milliseconds(moment: datetime) -> datetime:

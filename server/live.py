@@ -267,7 +267,7 @@ class LiveSessions:
             elif fate:
                 live.last = happened
                 self._publish(timeline, happened, call.connection)
-                call.answer(happened.change())
+                call.answer_json(happened.change())
                 live.leave()
             else:
                 self.drop(live)

@@ -2,8 +2,9 @@
 
 import secrets
 from collections.abc import Coroutine
-from typing import NamedTuple, cast
+from typing import cast
 
+import msgspec
 from msgspec import Raw
 
 from engine import (
@@ -43,7 +44,8 @@ class _Answered(Exception):
         self.seq = seq
 
 
-class Act(NamedTuple):
+# It leads to its call, which does not lead back.
+class Act(msgspec.Struct, frozen=True, gc=False):
     """A call that changes a session."""
 
     call: Call
@@ -154,7 +156,7 @@ class Sessions:
         try:
             timeline = live.timeline
             [happened] = await read_events(self._database, timeline.row, timeline.player, need.seq - 1, 1)
-            act.call.answer(happened.change())
+            act.call.answer_json(happened.change())
         finally:
             live.leave()
 
@@ -171,14 +173,14 @@ class Sessions:
             _Behind: it would be refused, but memory may be behind the store; the session is still held.
             _Answered: it was carried out before the last event, so the answer has to be read; likewise.
         """
-        call, kind, move, _ = act
+        call, kind, move = act.call, act.kind, act.move
         timeline = live.timeline
         kept = False
         try:
             caller = cast("Caller", call.caller)
             if caller.revoked:
                 raise Unauthenticated
-            if caller.player.id != timeline.row.player:
+            if caller.player.id.int != timeline.row.player.int:
                 raise Forbidden("This session is somebody else's; only its player may play it.")
             if "play" not in caller.scopes:
                 raise Forbidden("This token lacks the scope play; use one that has it.")
@@ -187,7 +189,7 @@ class Sessions:
                 if live.last is None or live.last.seq != again:
                     kept = True
                     raise _Answered(again)
-                call.answer(live.last.change())
+                call.answer_json(live.last.change())
                 return
             refusal = self._refuse(timeline, act)
             if refusal is not None:

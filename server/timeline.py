@@ -7,7 +7,7 @@ events give the same views and the same bytes of every event, in whichever proce
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
 from msgspec import Raw
@@ -26,7 +26,8 @@ _BREATH = 200
 """After how many events a long replay lets others have their turn."""
 
 
-class Happened(NamedTuple):
+# None of the fields can lead back to it, and one is made for every move.
+class Happened(msgspec.Struct, frozen=True, gc=False):
     """One event, with all that is told of it."""
 
     seq: int
@@ -36,15 +37,12 @@ class Happened(NamedTuple):
     elapsed_ms: int
     check: str
     status: str
-    patch: Raw
+    patch: str
+    """As JSON."""
 
-    def change(self) -> Raw:
+    def change(self) -> str:
         """Encode the answer to the call that made it."""
-        seq, _, _, _, _, check, status, operations = self
-        return Raw(
-            b'{"seq":%d,"patch":%b,"check":"%b","status":"%b"}'
-            % (seq, bytes(operations), check.encode(), status.encode())
-        )
+        return f'{{"seq":{self.seq},"patch":{self.patch},"check":"{self.check}","status":"{self.status}"}}'
 
     def event(self, session: str) -> Raw:
         """Encode the event as subscribers see it."""
@@ -57,7 +55,7 @@ class Happened(NamedTuple):
                 "at": rfc3339(self.at),
                 "elapsed_ms": self.elapsed_ms,
                 "check": self.check,
-                "patch": self.patch,
+                "patch": Raw(self.patch),
             }
         )
 
@@ -162,7 +160,7 @@ class Timeline:
         self.steps += kind in {"move", "undo"}
         self.history.append((kind, move, elapsed))
         self._head = after = self._look()
-        operations = wire.raw(patch(play.game.layout, records, before, after))
+        operations = wire.text(patch(play.game.layout, records, before, after))
         return Happened(play.seq, kind, move, at, elapsed, after["check"], status, operations)
 
     def elapsed(self, now: datetime) -> int:
@@ -176,8 +174,8 @@ class Timeline:
         if play.status != before:
             ended_at, elapsed = self._ended or (None, None)
             end = SessionEnd(play.status, play.score, play.moves, play.undos, ended_at, elapsed)
-        seq, kind, move, at = happened[:4]
-        return Entry(self.row.id, seq, kind, move, at, play.score, play.moves, end)
+        seq, kind, move, at = happened.seq, happened.kind, happened.move, happened.at
+        return Entry(self.row.id, seq, kind, move, at, play.score, len(play.done), end)
 
     def view(self, elapsed: int) -> Raw:
         """Encode the view.

@@ -30,7 +30,7 @@ class Request(msgspec.Struct, gc=False):
 
 
 class Swift(msgspec.Struct, gc=False):
-    """A request of the usual form, decoded at once: an id that is a text or a whole number, params by name."""
+    """A request of the usual form, decoded at once: an id, a text or whole number, and params by name."""
 
     jsonrpc: Literal["2.0"]
     id: int | str | float

@@ -7,9 +7,11 @@ of their own.
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Final, NamedTuple, cast
 from uuid import UUID
 
+import msgspec
 from sqlalchemy import (
     ARRAY,
     Column,
@@ -47,7 +49,8 @@ class SessionEnd(NamedTuple):
     elapsed_ms: int | None
 
 
-class Entry(NamedTuple):
+# None of the fields can lead back to it, and one is made for every move.
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One event to be written, in the words of its columns; `score` and `moves` are those after it."""
 
     session: UUID
@@ -60,7 +63,8 @@ class Entry(NamedTuple):
     end: SessionEnd | None = None
 
 
-_EVENT_FIELDS: Final = Entry._fields[:-1]
+_EVENT_FIELDS: Final = Entry.__struct_fields__[:-1]
+_EVENT_VALUES: Final = attrgetter(*_EVENT_FIELDS)
 _END_PREFIX: Final = "end_"
 
 
@@ -128,7 +132,8 @@ async def write_entries(connection: DriverConnection, entries: Sequence[Entry]) 
     differ is not checked. Raises what the driver raises, and then nothing is written, unless the connection
     was lost or timed out: then nobody knows.
     """
-    columns: dict[str, Sequence[object]] = dict(zip(Entry._fields, zip(*entries, strict=True), strict=True))
+    rows = zip(*map(_EVENT_VALUES, entries), strict=True)
+    columns: dict[str, Sequence[object]] = dict(zip(_EVENT_FIELDS, rows, strict=True))
     ends = [(entry.session, *entry.end) for entry in entries if entry.end is not None]
     statement = _EVENTS
     if ends:

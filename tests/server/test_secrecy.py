@@ -62,7 +62,7 @@ def transcript(timeline: Timeline, steps: list[Json]) -> Iterator[bytes]:
         before = timeline.play.status
         happened = timeline.happen(step["kind"], move, now)
         yield bytes(happened.event(timeline.text))
-        yield bytes(happened.change())
+        yield happened.change().encode()
         yield repr(timeline.entry(happened, before)).encode()
 
 

@@ -1,3 +1,5 @@
+import msgspec
+
 from server.ids import new_id
 from server.store.database import Database
 from server.store.entries import Entry
@@ -12,7 +14,7 @@ async def test_events_are_read_in_order_and_in_pages(database: Database, journal
     written.append(Entry(session.id, 12, "resign", None, NOW, score=4, moves=11))
     for entry in [*written, make_entry(other.id, 1)]:
         assert await journal.append(entry)
-    expected = [Event(*entry[1:7]) for entry in written]
+    expected = [Event(*msgspec.structs.astuple(entry)[1:7]) for entry in written]
     async with database.reading() as db:
         assert await load_events(db, session.id) == expected
         assert await load_events(db, session.id, since=3, limit=4) == expected[3:7]
