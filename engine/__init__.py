@@ -22,7 +22,7 @@ from engine.errors import (
 from engine.events import MOST_EVENTS, EventKind, apply
 from engine.game import Game
 from engine.games import GAMES, game_class, make_game
-from engine.patch import Operation, patch
+from engine.patch import patch
 from engine.play import Play, Status
 from engine.record import FORMAT, Verdict, begin, digest, sealed, verify
 from engine.refusal import refusal
@@ -38,7 +38,6 @@ __all__ = [
     "Game",
     "IllegalMove",
     "NothingToUndo",
-    "Operation",
     "OptionError",
     "Play",
     "PlayOver",

@@ -160,7 +160,7 @@ class Timeline:
         self.steps += kind in {"move", "undo"}
         self.history.append((kind, move, elapsed))
         self._head = after = self._look()
-        operations = wire.text(patch(play.game.layout, records, before, after))
+        operations = patch(play.game.layout, records, before, after)
         return Happened(play.seq, kind, move, at, elapsed, after["check"], status, operations)
 
     def elapsed(self, now: datetime) -> int:

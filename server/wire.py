@@ -255,11 +255,6 @@ class About(Struct):
 _encode = msgspec.json.Encoder().encode
 
 
-def text(value: object) -> str:
-    """Encode a value as JSON."""
-    return _encode(value).decode()
-
-
 def raw(value: object) -> Raw:
     """Encode a value once, to be put into messages as it is."""
     return Raw(_encode(value))

@@ -13,8 +13,6 @@ import statistics
 import time
 from collections.abc import Callable
 
-import msgspec
-
 from engine import Play, head, make_game, patch, shuffle
 
 _GAMES: tuple[tuple[str, dict[str, object]], ...] = (
@@ -28,8 +26,6 @@ _GAMES: tuple[tuple[str, dict[str, object]], ...] = (
 _PLAYOUTS = 40
 _LONGEST = 200
 _PARTS = ("search", "check", "head", "patch", "encode")
-
-encode = msgspec.json.Encoder().encode
 
 
 def playout(name: str, options: dict[str, object], seed: str) -> list[str]:
@@ -51,6 +47,11 @@ def bare(play: Play, moves: list[str]) -> None:
         play.check()
 
 
+def answer(play: Play, operations: str, check: str) -> str:
+    """Encode the answer to a move, as the server does."""
+    return f'{{"seq":{play.seq},"patch":{operations},"check":"{check}","status":"{play.status}"}}'
+
+
 def whole(play: Play, moves: list[str]) -> None:
     """Push, make the patch and encode the answer."""
     layout, before = play.game.layout, head(play)
@@ -58,7 +59,7 @@ def whole(play: Play, moves: list[str]) -> None:
         records = play.push(move)
         after = head(play)
         operations = patch(layout, records, before, after)
-        encode({"seq": play.seq, "patch": operations, "check": after["check"], "status": play.status})
+        answer(play, operations, after["check"])
         before = after
 
 
@@ -79,7 +80,7 @@ def parts(play: Play, moves: list[str], spent: dict[str, float]) -> None:
         t3 = clock()
         operations = patch(game.layout, records, before, after)
         t4 = clock()
-        encode({"seq": play.seq, "patch": operations, "check": after["check"], "status": play.status})
+        answer(play, operations, after["check"])
         t5 = clock()
         for part, took in zip(_PARTS, (t1 - t0, t2 - t1, t3 - t2 - (t2 - t1), t4 - t3, t5 - t4), strict=True):
             spent[part] += took

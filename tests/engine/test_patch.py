@@ -1,10 +1,13 @@
 """The operations of a patch, as a client animates them."""
 
+import json
+from typing import Any
+
 import pytest
 from jsonpatch import JsonPatch
 
 from engine.games import make_game
-from engine.patch import Operation, head_operations, patch, pile_operations
+from engine.patch import head_operations, patch, pile_operations
 from engine.play import Play
 from engine.view import head, view
 from tests.engine.positions import at
@@ -13,22 +16,22 @@ KLONDIKE = make_game("klondike")
 THREE = make_game("klondike", {"draw": 3})
 
 
-def moved(play: Play, move: str) -> list[Operation]:
+def moved(play: Play, move: str) -> list[dict[str, Any]]:
     """Make a move and return what it does to the piles; the patch must lead to the next view."""
     return _checked(play, move)
 
 
-def undone(play: Play) -> list[Operation]:
+def undone(play: Play) -> list[dict[str, Any]]:
     """Take the last move back and return the same."""
     return _checked(play, None)
 
 
-def _checked(play: Play, move: str | None) -> list[Operation]:
+def _checked(play: Play, move: str | None) -> list[dict[str, Any]]:
     layout, seen, before = play.game.layout, view(play), head(play)
     records = play.push(move) if move else play.pop()[1]
-    whole = patch(layout, records, before, head(play))
+    whole = json.loads(patch(layout, records, before, head(play)))
     assert JsonPatch(whole).apply(seen) == view(play)
-    operations = pile_operations(layout, records)
+    operations = list(map(json.loads, pile_operations(layout, records)))
     assert whole[: len(operations)] == operations
     return operations
 
@@ -103,7 +106,7 @@ def test_a_choice_changes_no_pile() -> None:
 def test_beside_the_piles_only_what_changed_is_replaced() -> None:
     before = {"seq": 3, "status": "playing", "score": 1, "legal": ["draw"], "check": "00000000"}
     after = before | {"seq": 4, "legal": ["draw", "t1-t2"]}
-    assert head_operations(before, after) == [
+    assert list(map(json.loads, head_operations(before, after))) == [
         {"op": "replace", "path": "/seq", "value": 4},
         {"op": "replace", "path": "/legal", "value": ["draw", "t1-t2"]},
     ]
@@ -113,12 +116,14 @@ def test_beside_the_piles_only_what_changed_is_replaced() -> None:
 def test_the_state_is_replaced_part_by_part(value: object) -> None:
     before = {"state": {"step": 7, "next": 1}}
     after = {"state": {"step": value, "next": 1}}
-    assert head_operations(before, after) == [{"op": "replace", "path": "/state/step", "value": value}]
+    assert list(map(json.loads, head_operations(before, after))) == [
+        {"op": "replace", "path": "/state/step", "value": value}
+    ]
 
 
 def test_an_event_that_changes_no_card_has_no_operation_on_piles() -> None:
     play = at(KLONDIKE, "stock: ??\nt1: KS")
     before = head(play)
     play.end("expired")
-    operations = patch(play.game.layout, [], before, head(play))
+    operations = json.loads(patch(play.game.layout, [], before, head(play)))
     assert [operation["path"] for operation in operations] == ["/seq", "/status", "/legal"]

@@ -50,7 +50,7 @@ def test_the_patch_of_an_event_leads_from_one_view_to_the_next(
     client, before = sent(play), head(play)
     for event in playout.follow(play):
         after = head(play)
-        operations = json.decode(json.encode(patch(playout.game.layout, event.records, before, after)))
+        operations = json.decode(patch(playout.game.layout, event.records, before, after))
         client, before = JsonPatch(operations).apply(client), after
         assert client == sent(play)
 
@@ -66,7 +66,7 @@ def test_a_move_from_pile_to_pile_is_one_move_operation_a_card(
     before = head(play)
     for event in playout.follow(play):
         after = head(play)
-        operations = patch(playout.game.layout, event.records, before, after)
+        operations = json.decode(patch(playout.game.layout, event.records, before, after))
         before = after
         if event.kind == "move" and "-" in event.move:
             places, _, count = event.move.partition(":")
