@@ -5,7 +5,7 @@ events give the same views and the same bytes of every event, in whichever proce
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -24,6 +24,8 @@ from server.store.sessions import Session
 
 _BREATH = 200
 """After how many events a long replay lets others have their turn."""
+_LONG_BREATH = 1_000
+"""The same where nothing is made of them."""
 
 
 # None of the fields can lead back to it, and one is made for every move.
@@ -104,6 +106,32 @@ class Timeline:
                 await asyncio.sleep(0)
             yield self.happen(cast("EventKind", event.kind), event.move, event.at)
 
+    async def skip(self, events: Sequence[Event]) -> None:
+        """Let stored events happen of which nobody has to be told, which is several times as fast."""
+        play, row = self.play, self.row
+        for i, (_, kind, move, at, _, _) in enumerate(events):
+            if i % _LONG_BREATH == _LONG_BREATH - 1:
+                await asyncio.sleep(0)
+            if kind not in {"move", "undo"}:
+                self._look_up()
+                self.happen(cast("EventKind", kind), move, at)
+                continue
+            if kind == "undo" and not play.game.extra(play.table):
+                # It may have been lost, and the seed has been known since.
+                self._look_up()
+            play.repeat(move if kind == "move" else None)
+            self.at = max(at, self.at)
+            self._ended = None
+            self.steps += 1
+            self.history.append((cast("EventKind", kind), move, elapsed_ms(row.created_at, self.at)))
+        self._look_up()
+        self._head = self._look()
+
+    def _look_up(self) -> None:
+        """Find out where skipped events have led."""
+        self.play.look()
+        self._judge(self.at)
+
     @property
     def seq(self) -> int:
         """The number of the last event."""
@@ -150,11 +178,8 @@ class Timeline:
         records = apply(play, kind, move)
         status = play.status
         self.at = at = max(at, self.at)
-        if status == "playing":
-            self._ended = None
-        elif self._ended is None:
-            self._ended = at, elapsed_ms(self.row.created_at, at)
-        if kind == "reveal" or (self._ended and self.row.mode == "casual"):
+        self._judge(at)
+        if kind == "reveal":
             self.seed_known = True
         elapsed = self._ended[1] if self._ended else elapsed_ms(self.row.created_at, at)
         self.steps += kind in {"move", "undo"}
@@ -162,6 +187,15 @@ class Timeline:
         self._head = after = self._look()
         operations = patch(play.game.layout, records, before, after)
         return Happened(play.seq, kind, move, at, elapsed, after["check"], status, operations)
+
+    def _judge(self, at: datetime) -> None:
+        """Note whether it has ended, and when; a casual session's seed is known from then on."""
+        if self.play.status == "playing":
+            self._ended = None
+        elif self._ended is None:
+            self._ended = at, elapsed_ms(self.row.created_at, at)
+        if self._ended and self.row.mode == "casual":
+            self.seed_known = True
 
     def elapsed(self, now: datetime) -> int:
         """Milliseconds from the deal to now, or to the end."""

@@ -1,13 +1,14 @@
 """A session carried forward by its events, in modes that no method deals yet too."""
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import jsonpatch
 import msgspec
 import pytest
 
-from engine import EventKind, commitment
+from engine import GAMES, EventKind, Game, commitment, make_game
 from engine.errors import EngineError
 from server import wire
 from server.ids import new_id
@@ -34,6 +35,26 @@ def dealt(playthrough: Playthrough, mode: str = "casual", *, drawn: bool = True)
         seed=content["seed"],
         drawn=drawn,
         commitment=commitment(content["seed"]),
+        request_id=None,
+        created_at=START,
+    )
+    return Timeline(row, PLAYER)
+
+
+def dealt_by(game: type[Game], seed: str) -> Timeline:
+    rules = make_game(game.name)
+    row = Session(
+        id=new_id(),
+        player=new_id(),
+        game=rules.name,
+        rules=rules.rules,
+        variant=rules.variant,
+        options=dict(rules.options),
+        mode="casual",
+        public=False,
+        seed=seed,
+        drawn=True,
+        commitment=commitment(seed),
         request_id=None,
         created_at=START,
     )
@@ -68,6 +89,34 @@ async def test_stored_events_lead_to_the_same_bytes() -> None:
     assert [one.change() for one in read] == [one.change() for one in made]
     assert bytes(again.view(7)) == bytes(first.view(7))
     assert bytes(again.record(at(7_000))) == bytes(first.record(at(7_000)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+async def test_skipped_events_lead_to_the_same(game: type[Game], seed: int) -> None:
+    chance = Random(f"{game.name}-{seed}")
+    first = dealt_by(game, f"seed-{seed}")
+    made: list[Event] = []
+    for i in range(1, 120):
+        play = first.play
+        if play.status not in {"playing", "lost"}:
+            break
+        undo = play.done and (play.status == "lost" or chance.random() < 0.3)
+        kind, move = ("undo", first.last_move) if undo else ("move", chance.choice(play.legal))
+        if i == 110 and play.status == "playing":
+            kind, move = "resign", None
+        happened = first.happen(kind, move, at(chance.randrange(100 * i)))
+        made.append(Event(happened.seq, kind, move, happened.at, 0, 0))
+    for skipped in (len(made), len(made) // 2, 1, 0):
+        again = Timeline(first.row, PLAYER)
+        await again.skip(made[:skipped])
+        told = [bytes(one.event("s")) async for one in again.advance(made[skipped:])]
+        whole = Timeline(first.row, PLAYER)
+        assert [bytes(one.event("s")) async for one in whole.advance(made)][skipped:] == told
+        assert bytes(again.view(7)) == bytes(first.view(7)) == bytes(whole.view(7))
+        assert bytes(again.record(at(10**6))) == bytes(first.record(at(10**6)))
+        assert (again.seed_known, again.full, again.steps) == (first.seed_known, first.full, first.steps)
+        assert again.resigned_at == first.resigned_at
 
 
 @pytest.mark.parametrize("mode", ["daily", "race"])
