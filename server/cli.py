@@ -5,7 +5,8 @@ import os
 import signal
 import socket
 import sys
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -21,14 +22,22 @@ from server import logs
 from server.app import Arena
 from server.config import ConfigError, Settings
 from server.embedded import EmbeddedError, EmbeddedStores
-from server.serving import listen, serve
+from server.serving import listen, serve, stop_seconds
 from server.store.errors import MigrationError, StoreError, StoreRefused, StoreUnavailable
-from server.store.migrate import pending, upgrade
+from server.store.migrate import PATIENCE_SECONDS, pending, upgrade
+from server.terminal import Terminal
+from server.workers import Channel, Crew, Pace, serve_on_duty, worker_command
 
 app: Final = App(
     name="patience", help="Patience games on an authoritative server.", version=version("patience-arena")
 )
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
+
+_START_SECONDS: Final = 60.0
+"""How long a worker may take to be ready."""
+_EMBEDDED_WORKERS: Final = 10
+"""How many workers the 100 connections of the embedded PostgreSQL are enough for, and one more that comes for
+one that goes."""
 
 
 def _fail(reason: object) -> NoReturn:
@@ -40,6 +49,16 @@ def _fail(reason: object) -> NoReturn:
 def _stop(*_: object) -> NoReturn:
     """End in good order when told to before there is anything to drain."""
     raise SystemExit(0)
+
+
+def _hang_up(terminal: Terminal) -> Callable[..., None]:
+    """Return what does the same if the terminal was closed, and nothing otherwise."""
+
+    def hang_up(*_: object) -> None:
+        if terminal.gone:
+            _stop()
+
+    return hang_up
 
 
 def _announce(listener: socket.socket) -> None:
@@ -70,47 +89,106 @@ def _loop() -> asyncio.AbstractEventLoop:
     return cast("asyncio.AbstractEventLoop", import_module("uvloop").new_event_loop())
 
 
-@app.command(name="serve")
-def serve_command(
-    *,
-    host: Annotated[str | None, Parameter(help="The address to listen on (PATIENCE_HOST).")] = None,
-    port: Annotated[int | None, Parameter(help="The port, 0 for any free one (PATIENCE_PORT).")] = None,
+def _run(settings: Settings, listener: socket.socket, database_url: str, redis_url: str) -> None:
+    """Serve in this process until told to stop."""
+    arena = Arena(database_url, redis_url, settings.limits)
+    with asyncio.Runner(loop_factory=_loop) as runner:
+        if not runner.run(serve(arena, settings, listener, lambda: _announce(listener))):
+            _fail("the server could not start; the log says why")
+
+
+def _run_workers(
+    settings: Settings, listener: socket.socket, environ: Mapping[str, str], *options: str
 ) -> None:
-    """Serve games, on stores of its own unless DATABASE_URL and REDIS_URL are set."""
+    """Serve in several processes, started with these options, until told to stop."""
+    notice = settings.limits.notice_ms / 1000
+    # A new worker may have to migrate the embedded database first.
+    start = _START_SECONDS + (PATIENCE_SECONDS if settings.database_url is None else 0)
+    pace = Pace(notice=notice, stop=stop_seconds(settings.limits) - notice, start=start)
+
+    async def run() -> bool:
+        crew = Crew(listener, settings.workers, [*worker_command(), *options], environ, pace)
+        return await crew.run(lambda: _announce(listener))
+
+    with asyncio.Runner(loop_factory=_loop) as runner:
+        if not runner.run(run()):
+            _fail("the workers could not start; the lines above say why")
+
+
+@contextmanager
+def _complaints() -> Generator[None]:
+    """End with a line about what is in the way of serving."""
     try:
-        environ = dict(os.environ)
-        if host is not None:
-            environ["PATIENCE_HOST"] = host
-        if port is not None:
-            environ["PATIENCE_PORT"] = str(port)
-        settings = Settings.from_env(environ)
-        logs.configure(settings.log_level)
-        signal.signal(signal.SIGTERM, _stop)
-        with ExitStack() as stack:
-            try:
-                listener = stack.enter_context(listen(settings))
-            except OSError as error:
-                where = f"{settings.host}:{settings.port}"
-                _fail(f"cannot listen on {where}: {error.strerror}; choose another --host or --port")
-            database_url, redis_url = settings.database_url, settings.redis_url
-            if database_url is None or redis_url is None:
-                _log.info("embedded stores start", home=str(settings.home))
-                stores = stack.enter_context(EmbeddedStores(settings.home))
-                database_url, redis_url = stores.database_url, stores.redis_url
-                upgrade(database_url)
-            else:
-                _check_schema(database_url)
-            arena = Arena(database_url, redis_url, settings.limits)
-            with asyncio.Runner(loop_factory=_loop) as runner:
-                started = runner.run(serve(arena, settings, listener, lambda: _announce(listener)))
-            if not started:
-                _fail("the server could not start; the log says why")
+        yield
     except StoreRefused as error:
         _fail(error)
     except StoreUnavailable as error:
         _fail(f"the database cannot be reached ({error})")
     except (ConfigError, EmbeddedError, StoreError) as error:
         _fail(error)
+
+
+@app.command(name="serve")
+def serve_command(
+    *,
+    host: Annotated[str | None, Parameter(help="The address to listen on (PATIENCE_HOST).")] = None,
+    port: Annotated[int | None, Parameter(help="The port, 0 for any free one (PATIENCE_PORT).")] = None,
+    workers: Annotated[
+        int | None, Parameter(help="How many processes serve behind the port (PATIENCE_WORKERS).")
+    ] = None,
+) -> None:
+    """Serve games, on stores of its own unless DATABASE_URL and REDIS_URL are set."""
+    options = {"PATIENCE_HOST": host, "PATIENCE_PORT": port, "PATIENCE_WORKERS": workers}
+    environ = dict(os.environ) | {name: str(value) for name, value in options.items() if value is not None}
+    with _complaints(), ExitStack() as stack:
+        settings = Settings.from_env(environ)
+        logs.configure(settings.log_level)
+        signal.signal(signal.SIGTERM, _stop)
+        signal.signal(signal.SIGHUP, _hang_up(Terminal()))
+        embedded = settings.database_url is None
+        if embedded and settings.workers > _EMBEDDED_WORKERS:
+            _fail(
+                f"the embedded PostgreSQL has connections for {_EMBEDDED_WORKERS} workers: "
+                "take fewer, or set DATABASE_URL and REDIS_URL to use your own stores"
+            )
+        try:
+            listener = stack.enter_context(listen(settings))
+        except OSError as error:
+            where = f"{settings.host}:{settings.port}"
+            _fail(f"cannot listen on {where}: {error.strerror}; choose another --host or --port")
+        database_url, redis_url = settings.database_url, settings.redis_url
+        if database_url is None or redis_url is None:
+            _log.info("embedded stores start", home=str(settings.home))
+            stores = stack.enter_context(EmbeddedStores(settings.home))
+            database_url, redis_url = stores.database_url, stores.redis_url
+            upgrade(database_url)
+        else:
+            _check_schema(database_url)
+        if settings.workers == 1:
+            _run(settings, listener, database_url, redis_url)
+        else:
+            environ |= {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+            _run_workers(settings, listener, environ, *(["--migrate"] if embedded else []))
+
+
+@app.command(name="worker", show=False)
+def worker(*, number: int, channel: int, migrate: bool = False) -> None:
+    """Serve what the parent sends, on the stores that it names. It is the parent that runs this."""
+    with _complaints():
+        settings = Settings.from_env(os.environ)
+        logs.configure(settings.log_level, number)
+        database_url, redis_url = settings.database_url, settings.redis_url
+        if database_url is None or redis_url is None:
+            _fail("a worker is run by patience serve alone")
+        # The code may be newer than that of the parent, which has seen to the schema at its start.
+        if migrate:
+            upgrade(database_url)
+        else:
+            _check_schema(database_url)
+        arena = Arena(database_url, redis_url, settings.limits)
+        with asyncio.Runner(loop_factory=_loop) as runner:
+            if not runner.run(serve_on_duty(arena, settings, Channel.inherited(channel))):
+                _fail(f"worker {number} could not start; the log says why")
 
 
 @app.command(name="play")

@@ -18,10 +18,19 @@ _LEVELS: Final = {
 }
 
 
-def configure(level: str) -> None:
-    """Send our own logs and those of libraries one way, from ``level`` on."""
+def configure(level: str, worker: int | None = None) -> None:
+    """Send our own logs and those of libraries one way, from ``level`` on; each line names the ``worker``."""
+
+    def name_worker(
+        _logger: object, _method: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        if worker is not None:
+            event["worker"] = worker
+        return event
+
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
+        name_worker,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -1,30 +1,48 @@
 """One process at its port: uvicorn, set up for this application and stopped without losing anything."""
 
 import asyncio
+import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
+import structlog
 import uvicorn
 
 from server.app import Arena
-from server.config import Settings
+from server.config import Limits, Settings
+from server.front import Front
 from server.rpc.http_protocol import HttpProtocol
 from server.rpc.socket_protocol import SocketProtocol
+from server.terminal import Terminal
 
 _GRACE_SECONDS: Final = 5
 """How long plain HTTP requests may take after the connections have been parted with."""
+_FIRST_WORD_SECONDS: Final = 2.0
+"""How long a connection that was made just before has for its first request."""
+_FIRST_WORD_POLL: Final = 0.02
+_REST_SECONDS: Final = 26.0
+"""For all that is not set by a limit: close frames, first words, requests, the journal, connections."""
+
+_log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
 
-class _Server(uvicorn.Server):
-    """A server that parts with its clients before it closes their sockets."""
+def stop_seconds(limits: Limits) -> float:
+    """Return how long serving goes on at most after it was told to stop: all waits one after another."""
+    return (limits.notice_ms + 2 * limits.drain_ms) / 1000 + _REST_SECONDS
 
-    def __init__(self, config: uvicorn.Config, arena: Arena, ready: Callable[[], None]) -> None:
+
+class Server(uvicorn.Server):
+    """A server that lets it be known that it stops, and parts with its clients before it closes anything."""
+
+    def __init__(self, config: uvicorn.Config, arena: Arena, front: Front, ready: Callable[[], None]) -> None:
+        """Serve `front`, which stands before `arena`; `ready` is called when calls are taken."""
         super().__init__(config)
         self._arena = arena
+        self._front = front
         self._ready = ready
-        self._draining: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so when calls are taken."""
@@ -33,23 +51,52 @@ class _Server(uvicorn.Server):
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Drain at the first signal, stop at once at the second.
+        """Stop in good order at the first signal, at once at the second.
 
         The parent's method would have the signal raised anew in the end, and so end the process by it instead
         of by exit code 0.
         """
-        if self._draining is not None:
+        if self._stopping is not None:
             self.should_exit = self.force_exit = True
             return
-        for server in self.servers:
-            server.close()
-        self._draining = asyncio.get_running_loop().create_task(self._drain())
+        self._stopping = asyncio.get_running_loop().create_task(self._stop())
 
-    async def _drain(self) -> None:
+    async def _stop(self) -> None:
         try:
-            await self._arena.drain()
+            await self.give_notice()
+            await self.drain()
         finally:
             self.should_exit = True
+
+    async def give_notice(self) -> None:
+        """Turn `/readyz`, and serve on for as long as whoever watches it may need to hear of that."""
+        self._front.stopping = True
+        if self._front.watched:
+            _log.info("stopping; readyz says so", notice_ms=self._arena.limits.notice_ms)
+            await asyncio.sleep(self._arena.limits.notice_ms / 1000)
+
+    async def drain(self) -> None:
+        """Take no new connections, answer what is under way, and part with every client."""
+        self._front.stopping = True
+        for server in self.servers:
+            server.close()
+        await self._arena.drain()
+        pass
+
+    async def _hear_out(self) -> None:
+        """Wait a moment for connections that were made and have not been asked anything.
+
+        Their requests are on the way, and a client whose connection was taken may expect an answer.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _FIRST_WORD_SECONDS
+        while loop.time() < deadline and any(map(_is_unasked, self.server_state.connections)):  # noqa: ASYNC110  uvicorn tells nobody.
+            await asyncio.sleep(_FIRST_WORD_POLL)
+
+
+def _is_unasked(connection: object) -> bool:
+    """Whether a connection is open that has brought no request yet."""
+    return isinstance(connection, HttpProtocol) and connection.cycle is None  # pyright: ignore[reportUnnecessaryComparison]  It is, before the first.
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -62,14 +109,10 @@ def listen(settings: Settings) -> socket.socket:
     return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
 
 
-async def serve(arena: Arena, settings: Settings, port: socket.socket, ready: Callable[[], None]) -> bool:
-    """Serve until a signal says to stop; ``ready`` is called when calls are taken.
-
-    Returns:
-        Whether it could be started at all; why not is in the log.
-    """
-    config = uvicorn.Config(
-        arena.app,
+def configured(front: Front, settings: Settings) -> uvicorn.Config:
+    """Return how uvicorn is to serve."""
+    return uvicorn.Config(
+        front,
         ws=SocketProtocol,
         http=HttpProtocol,
         lifespan="on",
@@ -84,6 +127,24 @@ async def serve(arena: Arena, settings: Settings, port: socket.socket, ready: Ca
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=[str(network) for network in settings.trusted_proxies],
     )
-    server = _Server(config, arena, ready)
+
+
+async def serve(arena: Arena, settings: Settings, port: socket.socket, ready: Callable[[], None]) -> bool:
+    """Serve until a signal says to stop; ``ready`` is called when calls are taken.
+
+    Returns:
+        Whether it could be started at all; why not is in the log.
+    """
+    front = Front(arena.app)
+    server = Server(configured(front, settings), arena, front, ready)
+    terminal = Terminal()
+
+    def hang_up() -> None:
+        if terminal.gone:
+            server.handle_exit(signal.SIGHUP, None)
+        else:
+            _log.warning("SIGHUP restarts workers, and there are none: this process goes on as it is")
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
     await server.serve(sockets=[port])
     return server.started

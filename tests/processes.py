@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
@@ -10,7 +11,11 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import IO
+
+from tests.contract import Json
+from tests.rates import UNHURRIED
 
 SECONDS = 60
 """How long a start or a stop may take."""
@@ -29,13 +34,15 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 class Process:
-    """One `patience serve`."""
+    """One `patience serve`, with its workers if it has any."""
 
-    def __init__(self, settings: dict[str, str]) -> None:
+    def __init__(self, settings: dict[str, str], *options: str, source: Path | None = None) -> None:
+        """Start one with more options; `source` is a folder with the program's code, if not this one's."""
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  `close` closes it.
         self.child = subprocess.Popen(
-            [sys.executable, "-m", "server", "serve", "--port", "0"],
-            env=environment(**settings),
+            [sys.executable, "-m", "server", "serve", "--port", "0", *options],
+            env=environment(**UNHURRIED | settings),
+            cwd=source,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
@@ -54,6 +61,25 @@ class Process:
     def log(self) -> str:
         """Everything on standard error so far."""
         return os.pread(self._log.fileno(), 1 << 26, 0).decode()
+
+    @property
+    def lines(self) -> list[Json]:
+        """What it has logged so far, but for what is no JSON and a line that is being written."""
+        lines: list[Json] = []
+        for line in self.log.splitlines():
+            with contextlib.suppress(ValueError):
+                lines.append(json.loads(line))
+        return lines
+
+    @property
+    def starts(self) -> list[tuple[int, int]]:
+        """The number and pid of each worker that has become ready, in that order."""
+        return [(line["worker"], line["pid"]) for line in self.lines if line["event"] == "a worker is ready"]
+
+    @property
+    def workers(self) -> dict[int, int]:
+        """The pid of the worker that has become ready last, for each number."""
+        return dict(self.starts)
 
     async def ready(self) -> None:
         """Wait until it says where it is."""
@@ -95,13 +121,23 @@ class Process:
 
 
 @asynccontextmanager
-async def served(**settings: str) -> AsyncGenerator[Process]:
-    """Run a server with these settings; stop it in the end if it still runs."""
-    process = Process(settings)
+async def served(*options: str, **settings: str) -> AsyncGenerator[Process]:
+    """Run a server with these options and settings; stop it in the end if it still runs."""
+    async with running(Process(settings, *options)) as process:
+        yield process
+
+
+@asynccontextmanager
+async def running(process: Process) -> AsyncGenerator[Process]:
+    """Wait until a server is ready; stop it in the end if it still runs."""
     try:
         await process.ready()
         yield process
         await process.stop()
+    except BaseException:
+        # For whoever reads why a test failed.
+        print(process.log, file=sys.stderr)
+        raise
     finally:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.close()

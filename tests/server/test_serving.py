@@ -1,7 +1,10 @@
 """The server as a process: how it starts and how it stops."""
 
 import asyncio
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -9,16 +12,22 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from server.config import Limits
+from server.serving import stop_seconds
 from tests.contract import Json
+from tests.durability.audit import audit
+from tests.durability.crowd import Player, gather
 from tests.peer import Lost, Peer, guest
-from tests.processes import Process, served
+from tests.processes import Process, environment, served
 from tests.server.store.conftest import connect_directly
-from tests.waiting import until, until_blocked
+from tests.waiting import until, until_blocked, until_true
 
 
 @pytest.fixture
 async def process(database_url: str, redis_url: str) -> AsyncIterator[Process]:
-    async with served(DATABASE_URL=database_url, REDIS_URL=redis_url) as process:
+    """Give a server that stops without notice, whoever watches."""
+    settings = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PATIENCE_LIMIT_NOTICE_MS": "0"}
+    async with served(**settings) as process:
         yield process
 
 
@@ -74,6 +83,131 @@ async def post_move(process: Process, token: str, session: str) -> Json:
         return (await http.post(f"{process.http}/rpc", json=message)).json()["result"]
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_readiness_ends_before_anybody_is_refused(
+    workers: str, database_url: str, redis_url: str
+) -> None:
+    settings = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PATIENCE_LIMIT_NOTICE_MS": "4000"}
+    async with served("--workers", workers, **settings) as process:
+        assert await readiness(process) == 200
+        process.send(signal.SIGTERM)
+        found: list[int] = []
+        while (status := await readiness(process)) is not None:
+            if status == 503 not in found:
+                # Whoever comes all the same is served as before.
+                async with guest(process.ws) as player:
+                    assert (await player.deal("klondike"))["seq"] == 0
+            found.append(status)
+        assert 503 in found
+        assert set(found) <= {200, 503}
+        assert await process.wait() == 0
+        assert "Traceback" not in process.log
+
+
+async def readiness(process: Process) -> int | None:
+    """Return the status of `/readyz` over a new connection, None if that is refused."""
+    async with httpx.AsyncClient(timeout=30) as http:
+        try:
+            return (await http.get(f"{process.http}/readyz")).status_code
+        except httpx.ConnectError:
+            return None
+
+
+async def test_clients_that_do_not_read_do_not_keep_it_and_what_was_answered_is_there(
+    database_url: str, redis_url: str
+) -> None:
+    settings = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+    players = [Player(f"drained-{number}") for number in range(4)]
+    async with served(**settings, PATIENCE_LIMIT_DRAIN_MS="2000") as process, AsyncExitStack() as stack:
+        for _ in range(3):
+            await mute_socket(process, stack)
+            await mute_request(process, stack)
+        stop = asyncio.Event()
+        playing = asyncio.create_task(gather(*(player.play(process.ws, stop) for player in players)))
+        await until_true(lambda: all(player.answered >= 20 for player in players), seconds=60)
+        process.send(signal.SIGTERM)
+        bound = stop_seconds(Limits(drain_ms=2000))
+        assert await asyncio.wait_for(process.wait(), bound) == 0
+        await playing
+        assert "Traceback" not in process.log
+    async with served(**settings) as again, Peer(again.ws) as peer:
+        for player in players:
+            assert await audit(peer, player) > 0
+
+
+async def mute_socket(process: Process, stack: AsyncExitStack) -> None:
+    """Ask for more than all buffers take, read none of it, and stop in the middle of another call."""
+    # It takes no more off the wire than one message.
+    socket = await connect(process.ws, compression=None, max_queue=1)
+    stack.callback(socket.transport.abort)
+    for number in range(200):
+        await socket.send(f'{{"jsonrpc":"2.0","id":{number},"method":"rpc.discover"}}')
+    socket.transport.write(b"\x81\xfe\x10\x00mask and the beginning")
+
+
+async def mute_request(process: Process, stack: AsyncExitStack) -> None:
+    """Do the same by HTTP."""
+    _, writer = await asyncio.open_connection("127.0.0.1", process.port, limit=1)
+    stack.callback(lambda: writer.transport.abort())
+    writer.write(b"GET /openrpc.json HTTP/1.1\r\nHost: x\r\n\r\n" * 30 + b"GET /openrpc.json HTT")
+    await writer.drain()
+
+
+async def test_a_database_that_hangs_does_not_keep_it(database_url: str, redis_url: str) -> None:
+    settings = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PATIENCE_LIMIT_DRAIN_MS": "1000"}
+    async with served(**settings) as process, AsyncExitStack() as stack:
+        player = await stack.enter_async_context(guest(process.ws))
+        session = (await player.deal("klondike"))["session"]
+        lock = await connect_directly(database_url, command_timeout=90)
+        stack.push_async_callback(lock.close)
+        await lock.execute("BEGIN; LOCK TABLE events, sessions IN ACCESS EXCLUSIVE MODE")
+        moving = await player.begin("session.move", session=session, move="draw", seq=0)
+        await until_blocked(lock.fetchval)
+        process.send(signal.SIGTERM)
+        bound = stop_seconds(Limits(drain_ms=1000))
+        assert await asyncio.wait_for(process.wait(), bound) == 0
+        with pytest.raises(Lost):
+            await moving
+        assert "Traceback" not in process.log
+
+
+async def test_a_hangup_does_not_end_a_single_process(process: Process) -> None:
+    process.send(signal.SIGHUP)
+    await until_true(lambda: "there are none" in process.log)
+    async with Peer(process.ws) as peer:
+        assert (await peer.call("server.info"))["protocol"] == 1
+    assert await process.stop() == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_ends_with_its_terminal(workers: str, database_url: str, redis_url: str) -> None:
+    near, far = os.openpty()
+    command = ["-m", "server", "serve", "--port", "0", "--workers", workers]
+    child = subprocess.Popen(
+        [sys.executable, "-c", AT_TERMINAL, str(far), *command],
+        env=environment(DATABASE_URL=database_url, REDIS_URL=redis_url),
+        pass_fds=(far,),
+    )
+    os.close(far)
+    try:
+        said = b""
+        while b"serves at http" not in said:
+            said += os.read(near, 65_536)
+        os.close(near)
+        # It stops by itself, and is not ended by the signal.
+        assert child.wait(60) >= 0
+    finally:
+        child.kill()
+        child.wait(60)
+
+
+AT_TERMINAL = """
+import os, sys
+os.login_tty(int(sys.argv[1]))
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_stops_it_in_good_order(process: Process, number: signal.Signals) -> None:
     async with Peer(process.ws) as peer:
@@ -82,6 +216,23 @@ async def test_a_signal_stops_it_in_good_order(process: Process, number: signal.
         assert await peer.until_closed() == 1012
     assert await process.wait() == 0
     assert "Traceback" not in process.log
+
+
+async def test_a_connection_made_just_before_is_answered(process: Process) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+    # One that was made later is answered, so this one has been taken.
+    assert await readiness(process) == 200
+    process.send(signal.SIGTERM)
+    await until_true(lambda: '"draining"' in process.log)
+    # Nothing else keeps the process, and connections that were asked something before are closed at once.
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await reader.read()
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    async with asyncio.timeout(30):
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+    writer.close()
+    assert await process.wait() == 0
 
 
 async def test_a_client_that_does_not_answer_the_close_does_not_keep_it(process: Process) -> None:
