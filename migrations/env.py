@@ -6,6 +6,7 @@ revisions) it is `DATABASE_URL`'s. Scripts for others to run (`--sql`) are not m
 
 import asyncio
 import os
+import time
 
 from alembic import context
 from sqlalchemy import Connection, text
@@ -19,17 +20,15 @@ LOCK = 0x70617469656E6365
 PATIENCE_MS = round(PATIENCE_SECONDS * 1000)
 # A migration that waits for a table's lock holds up everybody who comes after it, so it gives up soon.
 TABLE_LOCK_MS = 4_000
+POLL_SECONDS = 0.1
 
 
 def migrate(connection: Connection) -> None:
     """Run what was asked for while holding the lock; whoever comes second finds nothing left to do."""
     connection.execute(text(f"SET statement_timeout = {PATIENCE_MS}"))
     connection.execute(text(f"SET idle_in_transaction_session_timeout = {PATIENCE_MS}"))
-    connection.execute(text(f"SET lock_timeout = {PATIENCE_MS}"))
-    connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": LOCK})
     connection.execute(text(f"SET lock_timeout = {TABLE_LOCK_MS}"))
-    # The lock is the connection's, not the transaction's, so each migration can have its own.
-    connection.commit()
+    take_lock(connection)
     try:
         context.configure(
             connection=connection,
@@ -44,6 +43,27 @@ def migrate(connection: Connection) -> None:
         connection.rollback()
         connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
         connection.commit()
+
+
+def take_lock(connection: Connection) -> None:
+    """Wait until nobody else migrates, and hold the others up from here on.
+
+    The lock is the connection's, not the transaction's, so each migration can have its own. It is asked for
+    again and again, since a statement that waits for it would be waited for in turn by whoever has it and
+    makes an index CONCURRENTLY.
+
+    Raises:
+        TimeoutError: the other one takes too long.
+    """
+    late = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        taken = connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}).scalar_one()
+        connection.commit()
+        if taken:
+            return
+        if time.monotonic() > late:
+            raise TimeoutError("another process has been migrating for too long")
+        time.sleep(POLL_SECONDS)
 
 
 async def migrate_alone() -> None:

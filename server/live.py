@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 from engine import EventKind
 from server.clock import Clock
 from server.ids import parse_id
-from server.rpc.call import Call
+from server.rpc.connection import Connection
 from server.rpc.errors import NotFound, Unavailable
 from server.store.database import Database
 from server.store.entries import Entry
@@ -37,11 +37,32 @@ T = TypeVar("T")
 NO_SESSION: Final = "There is no such session; check its id."
 
 
-class Published(Protocol):
-    """Tells subscribers of an event that has become durable."""
+class Audience(Protocol):
+    """Those who are told of events that have become durable."""
 
-    def __call__(self, timeline: Timeline, happened: Happened, origin: object = None) -> None:
+    def publish(self, timeline: Timeline, happened: Happened, origin: object = None) -> None:
         """Tell all but ``origin``, which gets the answer."""
+        ...
+
+    def told(self, session: str) -> int | None:
+        """Return the last event that all who listen to a session were told of; None if nobody does."""
+        ...
+
+
+class Asking(Protocol):
+    """Who asks for an event: a call, or the server itself."""
+
+    @property
+    def connection(self) -> Connection | None:
+        """Where it was asked for."""
+        ...
+
+    def answer_json(self, result: str) -> None:
+        """Take the change, which is durable."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """Take the news that nobody knows whether it is, or that it cannot be."""
         ...
 
 
@@ -53,21 +74,25 @@ class LiveSessions:
         database: Database,
         journal: Journal,
         clock: Clock,
-        publish: Published,
+        audience: Audience,
         doubt: Callable[[Entry], None],
         most: int,
+        most_events: int,
     ) -> None:
-        """Keep at most ``most`` sessions that nobody is busy with.
+        """Keep at most ``most`` sessions that nobody is busy with, of ``most_events`` events in all.
 
-        ``publish`` is called with every event that is found or made, ``doubt`` with an entry of which nobody
+        ``audience`` is told of every event that is found or made, ``doubt`` with an entry of which nobody
         knows whether it is durable.
         """
         self._database = database
         self._journal = journal
         self._clock = clock
-        self._publish = publish
+        self._audience = audience
+        self._publish = audience.publish
         self._doubt = doubt
         self._most = most
+        self._most_events = most_events
+        self._events = 0
         self._cache: OrderedDict[str, Live] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._behind: set[str] = set()
@@ -76,6 +101,11 @@ class LiveSessions:
     def __len__(self) -> int:
         """Return how many sessions are in memory."""
         return len(self._cache)
+
+    @property
+    def events(self) -> int:
+        """How many events the sessions in memory hold."""
+        return self._events
 
     def knows(self, text: str) -> bool:
         """Tell whether a session is in memory, or being read into it."""
@@ -136,12 +166,17 @@ class LiveSessions:
                 player = await find_player(db, row.player)
                 events = await load_events(db, session)
             assert player is not None, "a foreign key sees to it"
-            live.timeline = timeline = Timeline(row, wire_player(player))
-            async for happened in timeline.advance(events):
+            timeline = Timeline(row, wire_player(player))
+            told = self._audience.told(live.text)
+            known = len(events) if told is None else min(told, len(events))
+            await timeline.skip(events[:known])
+            async for happened in timeline.advance(events[known:]):
                 self._publish(timeline, happened)
         except BaseException:
             self.drop(live)
             raise
+        live.timeline = timeline
+        self._events += live.events
         self._shrink()
 
     async def refresh(self, live: Live) -> None:
@@ -155,6 +190,7 @@ class LiveSessions:
             async with self._database.reading() as db:
                 events = await load_events(db, timeline.row.id, since=timeline.seq)
             async for happened in timeline.advance(events):
+                self._events += 1
                 live.last = happened
                 self._publish(timeline, happened)
         except BaseException:
@@ -167,7 +203,14 @@ class LiveSessions:
         live.timeline = timeline
         live.leave()
         self._cache[timeline.text] = live
+        self._events += live.events
         self._shrink()
+
+    def forget(self, text: str) -> None:
+        """Make room of a session that is of no more use here, unless somebody is busy with it."""
+        live = self._cache.get(text)
+        if live is not None and not live.busy:
+            self._forget(live)
 
     def drop(self, live: Live) -> None:
         """Forget a held session, since what is in memory may not be what is stored, and end the turn."""
@@ -178,11 +221,12 @@ class LiveSessions:
         live.dead = True
         if self._cache.get(live.text) is live:
             del self._cache[live.text]
+            self._events -= live.events
 
     def _shrink(self) -> None:
         """Forget the sessions that were idle for the longest time, if there are too many."""
         for _ in range(_ROUNDS):
-            if len(self._cache) <= self._most:
+            if len(self._cache) <= self._most and self._events <= self._most_events:
                 return
             text, live = next(iter(self._cache.items()))
             if live.busy:
@@ -236,7 +280,7 @@ class LiveSessions:
             await asyncio.wait(self._tasks, timeout=seconds)
 
     def make(
-        self, live: Live, kind: EventKind, move: str | None, call: Call, again: Callable[[], None]
+        self, live: Live, kind: EventKind, move: str | None, call: Asking, again: Callable[[], None]
     ) -> None:
         """Make the next event of a held session, and answer the call once the event's fate is known.
 
@@ -257,6 +301,7 @@ class LiveSessions:
         timeline = live.timeline
         status = timeline.play.status
         happened = timeline.happen(kind, move, self._clock.now())
+        self._events += 1
         entry = timeline.entry(happened, status)
 
         def settle(fate: bool | Exception) -> None:
@@ -269,6 +314,8 @@ class LiveSessions:
                 self._publish(timeline, happened, call.connection)
                 call.answer_json(happened.change())
                 live.leave()
+                if self._events > self._most_events:
+                    self._shrink()
             else:
                 self.drop(live)
                 again()

@@ -24,6 +24,12 @@ class Live:
         self.last = None
         self._waiters: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def events(self) -> int:
+        """How many events it holds in memory; none before it has been loaded."""
+        timeline: Timeline | None = getattr(self, "timeline", None)
+        return 0 if timeline is None else len(timeline.history)
+
     def queue(self) -> asyncio.Future[None]:
         """Take a place in the queue; the future tells when it is the caller's turn and must be awaited."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -20,6 +20,8 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    func,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -96,7 +98,8 @@ class Sessions(Base):
 
     `status` and the five columns after it are as of the deal until the status changes; then they are set in
     the transaction of the event that changes it. In between, the session's last event has its score and
-    moves.
+    moves. `looked_at` is housekeeping's alone: the session has been idle since then at the most, as far as
+    anybody has looked; null until somebody has, and `created_at` stands in for it.
     """
 
     __tablename__ = "sessions"
@@ -104,8 +107,6 @@ class Sessions(Base):
         UniqueConstraint("player", "request_id"),
         _one_of("mode", MODES),
         _one_of("status", STATUSES),
-        # Lists are newest first, and ids sort by time.
-        Index(None, "player", "id"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -127,6 +128,23 @@ class Sessions(Base):
     undos: Mapped[int]
     ended_at: Mapped[datetime | None]
     elapsed_ms: Mapped[int | None] = mapped_column(BigInteger)
+    looked_at: Mapped[datetime | None]
+
+
+# Lists are newest first, and ids sort by time. There are no nulls; that they come last makes this an order
+# which the primary key's index does not have. PostgreSQL would go through everybody's sessions in that one if
+# it thought that the player's must soon be among them.
+NEWEST: Final = Sessions.id.desc().nulls_last()
+
+Index("sessions_newest_idx", Sessions.player, NEWEST)
+Index("sessions_newest_of_kind_idx", Sessions.player, Sessions.status, Sessions.mode, NEWEST)
+Index("sessions_newest_of_game_idx", Sessions.player, Sessions.game, Sessions.status, Sessions.mode, NEWEST)
+# Only sessions that can expire are in it, those first that nobody has looked at for the longest time.
+Index(
+    "sessions_looked_at_idx",
+    func.coalesce(Sessions.looked_at, Sessions.created_at),
+    postgresql_where=text("status = 'playing' AND mode = 'casual'"),
+)
 
 
 class Events(Base):

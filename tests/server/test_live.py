@@ -8,10 +8,11 @@ import pytest
 
 from server.config import Limits
 from server.store.driver import DriverConnection
-from tests.arena import run
+from tests.arena import Running, run
 from tests.peer import Lost, outcome
 from tests.server.store.conftest import connect_directly
-from tests.waiting import until_blocked
+from tests.server.test_metrics import numbers
+from tests.waiting import until, until_blocked
 
 LOCK = "BEGIN; LOCK TABLE events IN SHARE ROW EXCLUSIVE MODE"
 
@@ -122,3 +123,81 @@ async def test_calls_of_one_connection_for_one_session_are_judged_in_order(
         for i in range(8):
             mine = [ident for ident in order if ident > 10 and (ident - 11) % 8 == i]
             assert mine == sorted(mine)
+
+
+async def held(server: Running) -> tuple[float, float]:
+    """Return how many sessions are in memory, and how many events they have."""
+    shown = await numbers(server)
+    return shown["patience_live_sessions"], shown["patience_live_events"]
+
+
+async def test_memory_is_bounded_by_events_too(database_url: str, redis_url: str) -> None:
+    async with run(database_url, redis_url, Limits(cached_events=10)) as server, server.guest() as player:
+        sessions = [(await player.deal("klondike"))["session"] for _ in range(4)]
+        for session in sessions[:3]:
+            await player.play(session, ["draw"] * 4)
+        assert await held(server) == (2, 8), "those that were idle for the longest time are gone"
+        await player.call("session.get", session=sessions[0])
+        assert await held(server) == (2, 8)
+        for session in sessions[:3]:
+            await player.play(session, ["draw"], 4)
+        assert await held(server) == (2, 10)
+        assert await player.play(sessions[3], ["draw"] * 11) == 11
+        assert await held(server) == (0, 0), "one alone may be too large"
+        for session in sessions[:3]:
+            assert (await player.call("session.get", session=session))["seq"] == 5
+
+
+async def test_all_events_in_memory_are_counted(
+    database_url: str, redis_url: str, lock: DriverConnection
+) -> None:
+    """Those made here and those read, those that were lost or refused, and those that were taken back."""
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(lock.close)
+        here = await stack.enter_async_context(run(database_url, redis_url, Limits(store_timeout_ms=1_000)))
+        there = await stack.enter_async_context(run(database_url, redis_url))
+        player = await stack.enter_async_context(here.guest())
+        other = await stack.enter_async_context(there.peer(player.token))
+        sessions = [(await player.deal("klondike"))["session"] for _ in range(3)]
+        await player.play(sessions[0], ["draw", "draw"])
+        await player.call("session.undo", session=sessions[0], seq=2)
+        assert await held(here) == (3, 3)
+        await other.play(sessions[0], ["draw", "draw"], 3)
+        assert await held(there) == (1, 5)
+        assert await player.kind("session.move", session=sessions[0], move="t1-t1", seq=5) == "illegal_move"
+        assert await held(here) == (3, 5)
+        await other.play(sessions[0], ["draw"], 5)
+        assert await player.kind("session.undo", session=sessions[0], seq=5) == "stale_seq"
+        assert await held(here) == (3, 6)
+        await lock.execute(LOCK)
+        assert await player.kind("session.move", session=sessions[1], move="draw", seq=0) == "unavailable"
+        await lock.execute("ROLLBACK")
+        assert await held(here) == (2, 6)
+        await player.call("session.resign", session=sessions[1])
+        assert await held(here) == (3, 7)
+
+
+async def test_what_somebody_is_busy_with_stays_in_memory(
+    database_url: str, redis_url: str, lock: DriverConnection
+) -> None:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(lock.close)
+        limits = Limits(cached_sessions=1, cached_events=1, store_timeout_ms=25_000)
+        server = await stack.enter_async_context(run(database_url, redis_url, limits))
+        player = await stack.enter_async_context(server.guest())
+        sessions = [(await player.deal("klondike"))["session"] for _ in range(20)]
+        await lock.execute(LOCK)
+        calls = [
+            await player.begin("session.move", session=session, move="draw", seq=0) for session in sessions
+        ]
+
+        async def all_busy() -> bool:
+            return await held(server) == (20, 20)
+
+        await until(all_busy)
+        await lock.execute("COMMIT")
+        assert [(await call)["seq"] for call in calls] == [1] * 20
+        await player.deal("klondike")
+        sessions_held, events_held = await held(server)
+        assert sessions_held <= 1
+        assert events_held <= 1

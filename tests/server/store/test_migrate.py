@@ -105,3 +105,12 @@ async def test_no_database(empty_url: str) -> None:
     for work in (upgrade, pending):
         with pytest.raises(StoreUnavailable):
             await asyncio.to_thread(work, gone)
+
+
+async def test_a_migration_that_was_broken_off_is_made_again(database: Database, database_url: str) -> None:
+    before = await catalog(database_url)
+    async with database.writing() as db:
+        await db.execute(text("DROP INDEX sessions_newest_of_kind_idx"))
+        await db.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    await asyncio.to_thread(upgrade, database_url)
+    assert await catalog(database_url) == before
