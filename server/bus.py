@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from server.backlog import Backlog
 from server.ids import id_text
 from server.live import LiveSessions
 from server.store.entries import Entry
@@ -29,6 +30,10 @@ _PACE: Final = 0.005
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 _TIMEOUT: Final = 2.0
+_FAREWELL: Final = 1.0
+"""Seconds that Redis has to take what waits to be told when the process stops."""
+_ANY: Final = 2**31
+"""A number that no event has reached."""
 _SILENCE: Final = 3.0
 """Seconds after which Redis is asked for a sign of life, and within which it gives one."""
 
@@ -78,22 +83,27 @@ class Bus:
         )
         self._redis = cast("_Redis", redis)
         self._watching = watching
-        self._live: LiveSessions | None = None
+        self._backlog: Backlog | None = None
         self._name = secrets.token_hex(8)
         self._news: list[tuple[UUID, int]] = []
         self._lost = False
         self._wake = asyncio.Event()
+        self._all_told = asyncio.Event()
+        self._all_told.set()
         self._tasks: list[asyncio.Task[None]] = []
         self.heard = self.told = self.failures = 0
         """Hints taken and given since the start, and how often Redis took none."""
 
     async def start(self, live: LiveSessions) -> None:
         """Begin to listen and to tell; Redis need not be there."""
-        self._live = live
+        self._backlog = Backlog(live, self._watching)
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._tell())]
 
     async def close(self) -> None:
-        """Stop."""
+        """Tell what waits to be told, if Redis takes it at once, and stop."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FAREWELL):
+                await self._all_told.wait()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -114,6 +124,7 @@ class Bus:
             self._news.clear()
             self._lost = True
         self._news += [(entry.session, entry.seq) for entry in entries]
+        self._all_told.clear()
         self._wake.set()
 
     async def _tell(self) -> None:
@@ -125,11 +136,14 @@ class Bus:
             news, self._news = self._news, []
             lost, self._lost = self._lost, False
             if not news and not lost:
+                self._all_told.set()
                 continue
             try:
                 await self._redis.publish(_CHANNEL, self._hint([] if lost else news))
                 self.told += len(news)
                 pause = _FIRST_PAUSE
+                if not self._news:
+                    self._all_told.set()
                 # Under load hints are gathered: they cost more than what they tell.
                 await asyncio.sleep(_PACE)
             except (RedisError, OSError):
@@ -170,10 +184,10 @@ class Bus:
 
     def _hear(self, message: Mapping[str, object]) -> None:
         """Look into what a message hints at."""
-        assert self._live is not None, "it has been started"
+        assert self._backlog is not None, "it has been started"
         if message["type"] == "subscribe":
             # The first time, and after every connection that was lost: something may have been missed.
-            self._look_at_everything(self._live)
+            self._look_at_everything(self._backlog)
         data = message["data"]
         if message["type"] != "message" or not isinstance(data, bytes):
             return
@@ -186,14 +200,14 @@ class Bus:
             _log.warning("bus_garbled")
             return
         if not sessions:
-            self._look_at_everything(self._live)
+            self._look_at_everything(self._backlog)
         for session, seq in sessions:
             self.heard += 1
             text = id_text(session)
             if self._watching.lacks(text, seq):
-                self._live.catch_up(text)
+                self._backlog.add(text, seq)
 
-    def _look_at_everything(self, live: LiveSessions) -> None:
+    def _look_at_everything(self, backlog: Backlog) -> None:
         """Let all sessions that somebody is subscribed to catch up."""
         for text in self._watching.sessions():
-            live.catch_up(text)
+            backlog.add(text, _ANY)

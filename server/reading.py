@@ -20,6 +20,7 @@ from server.store.database import Database
 from server.store.events import load_events
 from server.store.players import Player
 from server.store.sessions import Session, SessionLine, list_sessions
+from server.sweep import Sweep
 from server.timeline import Happened, Timeline
 from server.turns import Place
 from server.watching import Watching
@@ -32,17 +33,20 @@ async def read_events(
     database: Database, row: Session, player: wire.Player, since: int, most: int
 ) -> list[Happened]:
     """Read at most so many events of a session after ``since``, with all that was told of them."""
-    return (await _replay(database, row, player, since + most))[1][since:]
-
-
-async def _replay(
-    database: Database, row: Session, player: wire.Player, upto: int
-) -> tuple[Timeline, list[Happened]]:
-    """Read a session up to an event, and all its events until then."""
     async with database.reading() as db:
-        events = await load_events(db, row.id, limit=upto)
+        events = await load_events(db, row.id, limit=since + most)
     timeline = Timeline(row, player)
-    return timeline, [happened async for happened in timeline.advance(events)]
+    await timeline.skip(events[:since])
+    return [happened async for happened in timeline.advance(events[since:])]
+
+
+async def _read_upto(database: Database, row: Session, player: wire.Player, seq: int) -> Timeline:
+    """Read a session as it was after an event."""
+    async with database.reading() as db:
+        events = await load_events(db, row.id, limit=seq)
+    timeline = Timeline(row, player)
+    await timeline.skip(events)
+    return timeline
 
 
 class _Digest(msgspec.Struct):
@@ -60,6 +64,7 @@ class Reading:
         self._live = live
         self._watching = watching
         self._clock = clock
+        self._sweep = Sweep(database, live, watching)
 
     def view(self, call: Call, text: str, seq: int | None) -> "asyncio.Task[None]":
         """Answer with a session's view, as it is, or as it was after the event ``seq``."""
@@ -116,12 +121,10 @@ class Reading:
                 call.answer(timeline.view(timeline.elapsed(self._clock.now())))
                 return
             _check_seq(timeline, "/seq", seq)
-            then, happened = timeline, timeline.history[-1:]
-            elapsed = happened[0][2] if happened else 0
+            then = timeline
             if seq != timeline.seq:
-                then, events = await _replay(self._database, timeline.row, timeline.player, seq)
-                elapsed = events[-1].elapsed_ms if events else 0
-            call.answer(then.view(elapsed))
+                then = await _read_upto(self._database, timeline.row, timeline.player, seq)
+            call.answer(then.view(then.history[-1][2] if then.history else 0))
 
     async def _record(self, place: Place, call: Call) -> None:
         async with self._seen(place, call) as timeline:
@@ -130,22 +133,32 @@ class Reading:
     async def _subscribe(self, place: Place, call: Call, since: int | None) -> None:
         connection = call.connection
         assert connection is not None, "the method is for sockets only"
-        async with self._seen(place, call) as timeline:
-            if since is None:
-                self._watch(connection, timeline)
-                call.answer({"view": timeline.view(timeline.elapsed(self._clock.now()))})
-                return
-            _check_seq(timeline, "/since", since)
-            missed = await read_events(self._database, timeline.row, timeline.player, since, PAGE)
-            more = since + len(missed) < timeline.seq
-            if not more:
-                self._watch(connection, timeline)
-            call.answer({"events": [happened.event(timeline.text) for happened in missed], "more": more})
+        text = place.live.text
+        with self._watching.expecting(text):
+            async with self._seen(place, call) as timeline:
+                if since is None:
+                    self._watch(connection, timeline)
+                    call.answer({"view": timeline.view(timeline.elapsed(self._clock.now()))})
+                    return
+                _check_seq(timeline, "/since", since)
+                missed: list[Happened] = []
+                if since < timeline.seq:
+                    # What another process makes meanwhile is not of this page: it is told afterwards.
+                    most = min(PAGE, timeline.seq - since)
+                    missed = await read_events(self._database, timeline.row, timeline.player, since, most)
+                more = since + len(missed) < timeline.seq
+                if more:
+                    # Live events begin after the last page, also for one who was subscribed before.
+                    self._watching.remove(text, connection)
+                else:
+                    self._watch(connection, timeline)
+                call.answer({"events": [happened.event(text) for happened in missed], "more": more})
 
     def _watch(self, connection: Connection, timeline: Timeline) -> None:
         """Subscribe a connection, if whom it acts for by now may see the session."""
         see(cast("Caller | None", connection.caller), timeline)
         self._watching.add(timeline.text, connection, timeline.seq)
+        self._sweep.begin()
 
     async def source(self, text: str, digest: str) -> Session | None:
         """Return the session that a record was made of; None if it is none of ours, or not as it is.

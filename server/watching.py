@@ -5,6 +5,9 @@ process, a call or the store, publishes each event here before it lets go of the
 overtake anything.
 """
 
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from server.rpc.connection import Connection
@@ -23,6 +26,7 @@ class Watching:
         self._most = most
         self._sessions: dict[str, dict[Connection, int]] = {}
         self._connections: dict[Connection, set[str]] = {}
+        self._expected: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """Return how many subscriptions there are."""
@@ -46,7 +50,22 @@ class Watching:
         self._sessions.setdefault(session, {})[connection] = seq
         if not known:
             # Last, since a connection that has ended by now calls back at once.
-            connection.on_close(lambda: self.drop(connection))
+            connection.on_close(lambda: self._part(connection))
+
+    @contextmanager
+    def expecting(self, session: str) -> Generator[None]:
+        """Count a session as one that somebody is subscribed to, and who lacks all that is hinted at.
+
+        To be entered before the store is asked for what a subscription begins with: what becomes durable
+        between that answer and the subscription is known from a hint alone, which must not be passed over.
+        """
+        self._expected[session] += 1
+        try:
+            yield
+        finally:
+            self._expected[session] -= 1
+            if not self._expected[session]:
+                del self._expected[session]
 
     def remove(self, session: str, connection: Connection) -> None:
         """End a subscription, if there is one."""
@@ -58,17 +77,32 @@ class Watching:
                 del self._sessions[session]
 
     def drop(self, connection: Connection) -> None:
-        """End all subscriptions of a connection."""
-        for session in self._connections.pop(connection, set()):
+        """End all subscriptions of a connection. It may subscribe again."""
+        for session in tuple(self._connections.get(connection, ())):
             self.remove(session, connection)
 
+    def _part(self, connection: Connection) -> None:
+        """Forget a connection that has ended."""
+        self.drop(connection)
+        self._connections.pop(connection, None)
+
     def lacks(self, session: str, seq: int) -> bool:
-        """Tell whether somebody is subscribed who has not been told of the event of that number."""
+        """Tell whether somebody is or may soon be subscribed who was not told of the event of that number."""
+        if session in self._expected:
+            return True
         return any(has < seq for has in self._sessions.get(session, _NOBODY).values())
 
     def sessions(self) -> list[str]:
-        """Return the sessions to which somebody is subscribed."""
-        return list(self._sessions)
+        """Return the sessions to which somebody is or may soon be subscribed."""
+        return list(self._sessions.keys() | self._expected.keys())
+
+    def told(self, session: str) -> int | None:
+        """Return the last event that all who are subscribed to a session were told of; None if nobody is."""
+        return min(self._sessions.get(session, _NOBODY).values(), default=None)
+
+    def progress(self) -> list[tuple[str, int]]:
+        """Return each session with the last event that all who are subscribed to it were told of."""
+        return [(session, min(watchers.values())) for session, watchers in self._sessions.items()]
 
     def publish(self, timeline: Timeline, happened: Happened, origin: object = None) -> None:
         """Tell subscribers of a durable event, but for ``origin``, which gets the answer."""

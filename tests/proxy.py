@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -42,29 +43,51 @@ def postgres_place(url: str) -> Place:
     return Place(f"{host}/.s.PGSQL.{port}" if host.startswith("/") else host, port)
 
 
-class Proxy:
-    """Carries bytes between clients and a store."""
+class Listener(ABC):
+    """Takes connections on a free port of 127.0.0.1, each in a task of its own."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._writers: set[asyncio.StreamWriter] = set()
+    def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._whole = True
-        self._deaf: set[asyncio.StreamWriter] = set()
         self.port = 0
 
     async def start(self) -> None:
-        """Begin to listen on a free port of 127.0.0.1."""
+        """Begin to listen."""
         self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Cut everything for good."""
+        """End everything for good."""
         self._server.close()
-        self.cut()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @abstractmethod
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection to its end, after which it is cut."""
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            # Nobody but `close` cancels, and asyncio takes a cancelled task for a failed one.
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await self.carry(reader, writer)
+        finally:
+            self._tasks.discard(task)
+            writer.transport.abort()
+
+
+class Proxy(Listener):
+    """Carries bytes between clients and a store."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self._place = place
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._whole = True
+        self._deaf: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
         """End all connections, and each new one at once."""
@@ -83,22 +106,16 @@ class Proxy:
         """
         self._deaf |= self._writers
 
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry what a client and the store say to each other."""
         self._writers.add(writer)
         try:
             if self._whole:
-                await self._carry(reader, writer)
-        except OSError:
-            pass
+                await self._connect(reader, writer)
         finally:
-            self._tasks.discard(task)
             self._writers.discard(writer)
-            writer.transport.abort()
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         store_reader, store_writer = await self._place.connect()
         self._writers.add(store_writer)
         answers = asyncio.create_task(self._copy(store_reader, writer, answers=True))

@@ -1,11 +1,11 @@
 """What a server has of players' sessions, held against what it has answered them."""
 
 from tests.contract import Json
-from tests.durability.crowd import Attempt, Player, Spectator, checksum, hold, patched
+from tests.durability.crowd import Attempt, Playing, Spectator, checksum, hold, patched
 from tests.peer import Peer
 
 
-async def audit(peer: Peer, player: Player, spectator: Spectator | None = None) -> int:
+async def audit(peer: Peer, player: Playing, spectator: Spectator | None = None) -> int:
     """Hold what the server has of a player's sessions against what it has answered.
 
     A session that was looked at before is looked at from there on, but for its record, which tells it all.

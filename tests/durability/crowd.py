@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import jsonpatch
 
@@ -15,6 +15,9 @@ from tests.peer import Lost, Peer, Refused
 GAMES = ("klondike", "plot", "casket", "camelot", "stalactites")
 _UNDO, _RESIGN = 0.08, 0.008
 """How likely an undo and a resignation are."""
+
+_SECOND_THOUGHT = 0.5
+"""How likely it is that a session is taken up again when it is lost."""
 
 _PAUSE = 0.05
 """Seconds until a call that was answered `unavailable` is sent again."""
@@ -70,6 +73,12 @@ class Attempt:
                 self.legal = change["value"]
             elif change["path"] == "/moves":
                 self.moves = change["value"]
+
+
+class Playing(Protocol):
+    """Somebody who plays one session after another."""
+
+    attempts: list[Attempt]
 
 
 class Patient:
@@ -170,20 +179,33 @@ class Player(Patient):
 
     def _choose(self) -> tuple[str, Json]:
         """Decide what to do next."""
-        chance = self._chance
-        attempt = self.attempts[-1] if self.attempts else None
-        if attempt is None or attempt.status != "playing":
-            game = chance.choice(GAMES)
-            options = {"draw": chance.choice((1, 3)), "passes": 0} if game == "klondike" else {}
-            request = f"attempt-{len(self.attempts)}"
-            return "session.create", {"game": game, "options": options, "public": True, "request_id": request}
-        params: Json = {"session": attempt.session}
-        if chance.random() < _RESIGN:
-            return "session.resign", params
-        params["seq"] = attempt.seq
-        if attempt.moves and chance.random() < _UNDO:
-            return "session.undo", params
-        return "session.move", params | {"move": chance.choice(attempt.legal)}
+        change = choose_change(self._chance, self.attempts[-1]) if self.attempts else None
+        if change is not None:
+            return change
+        request = f"attempt-{len(self.attempts)}"
+        return "session.create", choose_game(self._chance) | {"request_id": request}
+
+
+def choose_game(chance: Random) -> Json:
+    """Decide what to play next; return the params of `session.create`, but for the request's id."""
+    game = chance.choice(GAMES)
+    options = {"draw": chance.choice((1, 3)), "passes": 0} if game == "klondike" else {}
+    return {"game": game, "options": options, "public": True}
+
+
+def choose_change(chance: Random, attempt: Attempt) -> tuple[str, Json] | None:
+    """Decide how to go on with a session; return a method and its params, or None to leave it at that."""
+    params: Json = {"session": attempt.session}
+    if attempt.status == "lost" and attempt.moves and chance.random() < _SECOND_THOUGHT:
+        return "session.undo", params | {"seq": attempt.seq}
+    if attempt.status != "playing":
+        return None
+    if chance.random() < _RESIGN:
+        return "session.resign", params
+    params["seq"] = attempt.seq
+    if attempt.moves and chance.random() < _UNDO:
+        return "session.undo", params
+    return "session.move", params | {"move": chance.choice(attempt.legal)}
 
 
 class Spectator(Patient):
