@@ -18,9 +18,11 @@ from server.auth import Auth, Caller
 from server.bus import Bus
 from server.clock import Clock, SystemClock
 from server.config import Limits
+from server.housekeeping import Housekeeping
 from server.ids import id_text
 from server.live import LiveSessions
 from server.metrics import Metrics
+from server.quotas import Quotas
 from server.reading import Reading
 from server.rpc.dispatch import Dispatcher
 from server.rpc.http import HttpEndpoint
@@ -70,18 +72,21 @@ class Arena:
             self._database,
             self._journal,
             clock,
-            self._watching.publish,
+            self._watching,
             self._doubted,
             limits.cached_sessions,
+            limits.cached_events,
         )
+        self.housekeeping = Housekeeping(self._database, self._live, clock, limits.idle_ms)
+        self._quotas = Quotas(redis_url, limits)
         tokens = Auth(self._database, clock)
-        playing = Sessions(self._database, self._live, clock)
+        playing = Sessions(self._database, self._live, clock, self._quotas, limits.open_sessions)
         reading = Reading(self._database, self._live, self._watching, clock)
         methods, document = with_discovery(
             (
                 *about.methods(clock, limits),
                 *games.METHODS,
-                *auth.methods(tokens, self._revoked, self._watching.drop),
+                *auth.methods(tokens, self._quotas, self._revoked, self._watching.drop),
                 *sessions.methods(playing, reading),
                 *records.methods(reading),
             ),
@@ -109,6 +114,7 @@ class Arena:
         """Connect, serve, and leave nothing undone."""
         await self._journal.start()
         await self._bus.start(self._live)
+        self.housekeeping.start()
         # What is here now stays for good, so the collector need not go through it again and again. Sessions
         # hold no cycles either: it is there for what others leave behind, and may wait.
         gc.collect()
@@ -117,9 +123,11 @@ class Arena:
         try:
             yield
         finally:
+            await self.housekeeping.close()
             await self._live.close(self.limits.drain_ms / 1000)
             await self._journal.close()
             await self._bus.close()
+            await self._quotas.close()
             await self._database.close()
 
     async def drain(self) -> None:
@@ -145,18 +153,23 @@ class Arena:
             acting = connection.caller
             if isinstance(acting, Caller) and acting.token == caller.token:
                 connection.caller = None
+                connection.meter.act_for(None)
                 self._watching.drop(connection)
 
     def _measure(self, metrics: Metrics) -> Metrics:
         """Say what is worth watching."""
         metrics.gauge("patience_connections", "Open WebSockets.", lambda: len(self._socket.connections))
         metrics.gauge("patience_live_sessions", "Sessions in memory.", lambda: len(self._live))
+        metrics.gauge("patience_live_events", "Events of those.", lambda: self._live.events)
         metrics.gauge("patience_subscriptions", "Subscriptions.", lambda: len(self._watching))
         metrics.gauge(
             "patience_journal_waiting", "Events that wait for a commit.", lambda: self._journal.waiting
         )
         metrics.counter("patience_journal_commits", "Commits of events.", lambda: self._journal.commits)
         metrics.counter("patience_journal_events", "Events made durable.", lambda: self._journal.rows)
+        metrics.counter(
+            "patience_sessions_expired", "Idle sessions ended.", lambda: self.housekeeping.expired
+        )
         metrics.counter("patience_bus_told", "Hints given to other processes.", lambda: self._bus.told)
         metrics.counter("patience_bus_failures", "Times that Redis took no hint.", lambda: self._bus.failures)
         metrics.counter("patience_bus_heard", "Hints taken from other processes.", lambda: self._bus.heard)

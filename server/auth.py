@@ -59,6 +59,11 @@ class Caller:
     revoked: bool = False
     """Whether the token is good no longer."""
 
+    @property
+    def key(self) -> UUID:
+        """What tells the player from all others."""
+        return self.player.id
+
 
 def _digest(text: str) -> bytes:
     """Return what is stored of a token."""

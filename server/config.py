@@ -70,6 +70,9 @@ class Limits:
     """Sessions that one connection may be subscribed to."""
     cached_sessions: int = _limit(10_000, 1, 10_000_000)
     """Live sessions that a process keeps in memory."""
+    cached_events: int = _limit(1_000_000, 1, 1_000_000_000)
+    """Events that the sessions in memory may have in all. A session takes 11 to 23 KiB, and 0.3 to 0.5 KiB
+    more for each event, so with both defaults that is about half a GiB."""
     journal_rows: int = _limit(1_000, 1, 30_000)
     """Events in one commit at most."""
     journal_waiting: int = _limit(20_000, 1, 1_000_000)
@@ -78,8 +81,38 @@ class Limits:
     """How long a store may take to answer before it counts as down."""
     drain_ms: int = _limit(10_000, 0, 600_000)
     """How long a stopping server waits for what is in flight."""
+    notice_ms: int = _limit(5_000, 0, 600_000)
+    """How long a server that is told to stop goes on as before if somebody watches `/readyz`."""
     connections: int = _limit(10_000, 1, 1_000_000)
     """Connections open at the same time in one process."""
+    address_connections: int = _limit(1_000, 1, 1_000_000)
+    """Connections open at the same time in one process from one address."""
+    connection_rate: int = _limit(100, 1, 1_000_000)
+    """Messages a second that one connection may send, in the long run."""
+    connection_burst: int = _limit(400, 1, 1_000_000)
+    """Messages that it may send at once."""
+    player_rate: int = _limit(200, 1, 1_000_000)
+    """Messages a second that one player may send to one process, on all connections."""
+    player_burst: int = _limit(800, 1, 1_000_000)
+    """Messages that a player may send at once."""
+    address_rate: int = _limit(2_000, 1, 1_000_000)
+    """Messages a second that may come to one process from one address, where a whole school may be."""
+    address_burst: int = _limit(8_000, 1, 1_000_000)
+    """Messages that may come from one address at once."""
+    guests_hourly: int = _limit(600, 1, 1_000_000_000)
+    """Guests an hour that may be made from one address, over all processes."""
+    guests_burst: int = _limit(600, 1, 1_000_000)
+    """Guests that may be made from one address at once."""
+    sessions_hourly: int = _limit(2_000, 1, 1_000_000_000)
+    """Sessions an hour that one player may create, over all processes."""
+    sessions_burst: int = _limit(200, 1, 1_000_000)
+    """Sessions that a player may create at once."""
+    address_sessions_hourly: int = _limit(20_000, 1, 1_000_000_000)
+    """Sessions an hour that may be created from one address, over all processes."""
+    address_sessions_burst: int = _limit(2_000, 1, 1_000_000)
+    """Sessions that may be created from one address at once."""
+    open_sessions: int = _limit(1_000, 1, 1_000_000)
+    """Casual sessions that a player may have going on at the same time."""
     idle_ms: int = _limit(30 * _DAY_MS, 1, 3_650 * _DAY_MS)
     """How long a casual session may go without an event before it expires."""
 
@@ -121,6 +154,8 @@ class Settings:
     """From where a forwarded client address is believed."""
     log_level: LogLevel
     """The least severe level that is logged."""
+    workers: int
+    """How many processes serve behind the port; 1 is this process alone."""
     limits: Limits
 
     @classmethod
@@ -147,6 +182,7 @@ class Settings:
             redis_url=redis_url,
             trusted_proxies=_networks(given, "PATIENCE_TRUSTED_PROXIES"),
             log_level=_log_level(given, "PATIENCE_LOG_LEVEL"),
+            workers=_workers(given, "PATIENCE_WORKERS"),
             limits=_limits(given),
         )
 
@@ -157,6 +193,7 @@ _VARIABLES: Final = (
     "PATIENCE_HOME",
     "PATIENCE_TRUSTED_PROXIES",
     "PATIENCE_LOG_LEVEL",
+    "PATIENCE_WORKERS",
     *(limit_variable(limit.name) for limit in fields(Limits) if limit.init),
 )
 _PROMISED: Final = frozenset(limit_variable(limit.name) for limit in fields(Limits) if not limit.init)
@@ -199,6 +236,12 @@ def _port(given: Mapping[str, str], name: str) -> int:
     port = _integer(name, given.get(name, "8000"))
     _check_range(name, port, 0, 65_535)
     return port
+
+
+def _workers(given: Mapping[str, str], name: str) -> int:
+    workers = _integer(name, given.get(name, "1"))
+    _check_range(name, workers, 1, 256)
+    return workers
 
 
 def _home(given: Mapping[str, str]) -> Path:

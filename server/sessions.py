@@ -20,13 +20,22 @@ from server.auth import Caller
 from server.clock import Clock
 from server.ids import new_id
 from server.live import LiveSessions
+from server.quotas import Quotas
 from server.reading import read_events
 from server.rpc import errors
 from server.rpc.call import Call
-from server.rpc.errors import Conflict, Forbidden, NotAllowed, SessionOver, StaleSeq, Unauthenticated
+from server.rpc.errors import (
+    Conflict,
+    Forbidden,
+    NotAllowed,
+    RateLimited,
+    SessionOver,
+    StaleSeq,
+    Unauthenticated,
+)
 from server.store.database import Database
 from server.store.players import Player
-from server.store.sessions import Session, insert_session
+from server.store.sessions import Session, find_request, insert_casual_session
 from server.storing import storing
 from server.timeline import Timeline, wire_player
 from server.turns import Live, Place
@@ -58,11 +67,18 @@ class Act(msgspec.Struct, frozen=True, gc=False):
 class Sessions:
     """Makes sessions and carries them forward."""
 
-    def __init__(self, database: Database, live: LiveSessions, clock: Clock) -> None:
-        """Keep sessions in ``database``, the busy ones in memory."""
+    def __init__(
+        self, database: Database, live: LiveSessions, clock: Clock, quotas: Quotas, most_open: int
+    ) -> None:
+        """Keep sessions in ``database``, the busy ones in memory.
+
+        How fast they are made is counted in ``quotas``; a player has ``most_open`` casual ones going on.
+        """
         self._database = database
         self._live = live
         self._clock = clock
+        self._quotas = quotas
+        self._most_open = most_open
 
     async def create(
         self,
@@ -72,15 +88,26 @@ class Sessions:
         seed: str | None,
         public: bool,
         request_id: str | None,
+        address: str,
     ) -> Raw:
         """Deal a new session and return its view; the first one's again for a `request_id` that is known.
 
         Raises:
             SeedError: ``seed`` is none.
+            RateLimited: the player, or somebody at ``address``, has made too many lately.
+            NotAllowed: the player has too many going on.
             StoreUnavailable: the store is away; with a `request_id` the call may be made again.
         """
         drawn = seed is None
         seed = secrets.token_hex(16) if seed is None else check_seed(seed)
+        try:
+            await self._quotas.session(player.id, address)
+        except RateLimited:
+            async with self._database.reading() as db:
+                known = await find_request(db, player.id, request_id)
+            if known is None:
+                raise
+            return Timeline(known, wire_player(player)).view(0)
         row = Session(
             id=new_id(),
             player=player.id,
@@ -99,7 +126,12 @@ class Sessions:
         timeline = Timeline(row, wire_player(player))
         row = row._replace(score=timeline.play.score)
         async with self._database.writing() as db:
-            stored, new = await insert_session(db, row)
+            inserted = await insert_casual_session(db, row, self._most_open)
+        if inserted is None:
+            raise NotAllowed(
+                f"You have {self._most_open} sessions going on; finish some, or session.resign them."
+            )
+        stored, new = inserted
         if not new:
             return Timeline(stored, wire_player(player)).view(0)
         self._live.add(timeline)

@@ -13,9 +13,11 @@ import uvicorn
 from server.app import Arena
 from server.clock import Clock
 from server.config import Limits
+from server.rpc.http_protocol import HttpProtocol
 from server.rpc.socket_protocol import SocketProtocol
 from tests.contract import Contract, Json
 from tests.peer import Peer, guest
+from tests.rates import unhurried
 
 
 @dataclass(frozen=True)
@@ -83,16 +85,28 @@ async def contract_at(port: int) -> Contract:
 
 @asynccontextmanager
 async def run(
-    database_url: str, redis_url: str, limits: Limits | None = None, clock: Clock | None = None
+    database_url: str,
+    redis_url: str,
+    limits: Limits | None = None,
+    clock: Clock | None = None,
+    *,
+    hurried: bool = False,
+    ping: float = 20.0,
 ) -> AsyncGenerator[Running]:
-    """Serve until the block ends."""
-    arena = Arena(database_url, redis_url, limits, clock)
+    """Serve until the block ends; only `hurried` do limits on how much somebody sends and makes hold.
+
+    WebSockets are pinged every `ping` seconds, and have as long to answer.
+    """
+    arena = Arena(database_url, redis_url, limits if hurried else unhurried(limits), clock)
     server = _Server(
         uvicorn.Config(
             arena.app,
             ws=SocketProtocol,
+            http=HttpProtocol,
             ws_max_size=arena.limits.hard_bytes,
             ws_per_message_deflate=False,
+            ws_ping_interval=ping,
+            ws_ping_timeout=ping,
             lifespan="on",
             log_config=None,
             access_log=False,

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from server import wire
 from server.auth import Auth, Caller
+from server.quotas import Quotas
 from server.rpc.call import Call
 from server.rpc.connection import Connection
 from server.rpc.errors import InvalidParams, Unauthenticated, Unavailable
@@ -28,21 +29,23 @@ class UseParams(Struct, forbid_unknown_fields=True):
 
 
 def methods(
-    auth: Auth, revoked: Callable[[Caller], None], parted: Callable[[Connection], None]
+    auth: Auth, quotas: Quotas, revoked: Callable[[Caller], None], parted: Callable[[Connection], None]
 ) -> tuple[Method[Any], ...]:
     """Return the methods.
 
     Args:
         auth: where tokens are kept.
+        quotas: counts the guests that are made.
         revoked: is told of whoever's token is no longer good.
         parted: is told of a connection that acts for another player from now on.
     """
 
-    async def guest(_call: Call, params: GuestParams) -> wire.Login:
+    async def guest(call: Call, params: GuestParams) -> wire.Login:
         """Make a guest, who plays as anyone does, and a token for it."""
         name = params.name
         if name is not None and (not name.isprintable() or name != name.strip()):
             raise InvalidParams("/name", "A name is 1 to 32 printable characters, with no space around it.")
+        await quotas.guest(call.address)
         with storing():
             token, player = await auth.guest(name)
         return wire.Login(token, wire_player(player))
@@ -58,6 +61,7 @@ def methods(
         assert call.connection is not None, "the method is for sockets only"
         former = call.connection.caller
         call.connection.caller = caller
+        call.connection.meter.act_for(caller.key)
         if isinstance(former, Caller) and former.player.id != caller.player.id:
             parted(call.connection)
         return wire.Acting(wire_player(caller.player), sorted(caller.scopes))

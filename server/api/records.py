@@ -91,8 +91,8 @@ def methods(reading: Reading) -> tuple[Method[Any], ...]:
             return await _replay(record, since, source)
 
     return (
-        Method("record.verify", VerifyParams, wire.Verdict, record_verify, errors=(RateLimited,)),
-        Method("record.replay", ReplayParams, wire.Replay, record_replay, errors=(RateLimited, Unavailable)),
+        Method("record.verify", VerifyParams, wire.Verdict, record_verify),
+        Method("record.replay", ReplayParams, wire.Replay, record_replay, errors=(Unavailable,)),
     )
 
 

@@ -117,6 +117,7 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
                 seed=params.seed,
                 public=bool(params.public),
                 request_id=params.request_id,
+                address=call.address,
             )
 
     def get(call: Call, params: GetParams) -> object:
@@ -166,7 +167,7 @@ def methods(sessions: Sessions, reading: Reading) -> tuple[Method[Any], ...]:
     moved = (*_ENDS, IllegalMove, StaleSeq, NotAllowed)
     undone = (*_ENDS, StaleSeq, NotAllowed, Conflict)
     return (
-        Method("session.create", CreateParams, wire.View, create, play, (NotFound, Unavailable)),
+        Method("session.create", CreateParams, wire.View, create, play, (NotFound, NotAllowed, Unavailable)),
         Method("session.get", GetParams, wire.View, get, errors=seen),
         Method("session.list", ListParams, wire.SessionPage, list_, "read", (Unavailable,)),
         Method("session.move", MoveParams, wire.Change, move, play, moved, looks_first=True),

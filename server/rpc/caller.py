@@ -1,11 +1,16 @@
 """What the RPC layer needs to know of whoever calls."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Protocol, TypeAlias
 
 
 class Caller(Protocol):
     """The player that a valid token stands for."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells the player from all others."""
+        ...
 
     @property
     def scopes(self) -> frozenset[str]:

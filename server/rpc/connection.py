@@ -5,6 +5,7 @@ outbox, which a task of its own sends. A client that does not read thus holds up
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Final
@@ -13,6 +14,7 @@ import structlog
 from starlette.types import Send
 
 from server.config import Limits
+from server.limits import Meter, Meters
 from server.rpc.caller import Caller
 from server.rpc.messages import notification
 
@@ -53,6 +55,7 @@ class Connection:
         "accepting",
         "address",
         "caller",
+        "meter",
         "pending",
     )
 
@@ -65,11 +68,13 @@ class Connection:
         caller: Caller | None,
         abort: Callable[[], None],
         write: Callable[[str], bool] | None = None,
+        meter: Meter | None = None,
         close_seconds: float = CLOSE_SECONDS,
     ) -> None:
         """Take an accepted WebSocket: `send` is ASGI's, `abort` cuts it without a word.
 
-        `write`, if there is one, sends a text at once or tells that it can't.
+        `write`, if there is one, sends a text at once or tells that it can't. Without a `meter` its messages
+        count by themselves, whoever sends them.
 
         Must be made in the event loop, where it starts the task that sends; in the end await `finish`.
         """
@@ -81,6 +86,8 @@ class Connection:
         """Whether calls are still taken; once False, what is read is dropped."""
         self.pending = 0
         """Calls that have begun and are not answered."""
+        self.meter = meter or Meters(limits).connection("")
+        """Counts the messages that come."""
         self._send = send
         self._limits = limits
         self._abort = abort
@@ -191,6 +198,13 @@ class Connection:
         """Wait until it is no longer busy, or closes. Calls have time limits; slow readers are cut off."""
         while self.busy and self._close is None:
             await self._change()
+
+    async def rest(self, seconds: float) -> None:
+        """Wait for so long, or until it closes. To be awaited before more is read."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._close is None:
+                    await self._change()
 
     async def finish(self) -> None:
         """End everything that belongs to the connection. To be awaited once nothing can be read any more."""

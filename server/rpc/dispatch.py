@@ -1,17 +1,21 @@
 """From the text of a frame or body to its answers, whatever carried it.
 
-A request is checked in this order: the size limits, the envelope, the method, whether there is a caller, the
-params, the token's scope, the transport. What follows, from `not_found` on, is the handler's.
+A request is checked in this order: the size limits, the envelope, whether it comes too early, the method,
+whether there is a caller, the params, the token's scope, the transport. What follows, from `not_found` on, is
+the handler's.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from types import CoroutineType
 from typing import Any, Final, cast
 
 import msgspec
 
+from server.buckets import Now
 from server.config import Limits
+from server.limits import Meter, Meters
 from server.rpc import frames
 from server.rpc.call import LATER, Call, Tally
 from server.rpc.caller import Caller
@@ -21,6 +25,7 @@ from server.rpc.errors import (
     MethodNotFound,
     NotAllowed,
     ParseError,
+    RateLimited,
     RpcError,
     Unauthenticated,
 )
@@ -62,9 +67,11 @@ class _Entry:
 class Dispatcher:
     """Carries out requests by a fixed set of methods."""
 
-    def __init__(self, methods: Iterable[Method[Any]], limits: Limits) -> None:
+    def __init__(self, methods: Iterable[Method[Any]], limits: Limits, now: Now = time.monotonic_ns) -> None:
         """Serve `methods`; raises ValueError if two share a name, TypeError if one has unfit params."""
         self._limits = limits
+        self.meters = Meters(limits, now)
+        """Who has sent how much."""
         self._entries: dict[str, _Entry] = {}
         for method in methods:
             if method.name in self._entries:
@@ -100,7 +107,7 @@ class Dispatcher:
         elif isinstance(message, list):
             return self._receive_batch(message, connection)
         connection.send(message)
-        return None
+        return None if _admit_unreadable(connection.meter) else _rest(connection)
 
     def _begin(
         self, connection: Connection, ident: str, entry: _Entry | None, params: object
@@ -110,6 +117,10 @@ class Dispatcher:
         call = Call(
             "", connection, connection.caller, connection.address, ident, connection.reply, self.tally
         )
+        retry_after = connection.meter.admit()
+        if retry_after:
+            _turn_away(call, entry, params, retry_after, connection.meter)
+            return _rest(connection)
         outcome = self._start(entry, call, params)
         if outcome is None:
             return None
@@ -123,24 +134,30 @@ class Dispatcher:
         return None
 
     async def respond(
-        self, body: bytes, caller: Caller | None, address: str, excuse: RpcError | None = None
+        self,
+        body: bytes,
+        caller: Caller | None,
+        address: str,
+        meter: Meter,
+        excuse: RpcError | None = None,
     ) -> str | None:
         """Carry out a message that came without a connection; return the answer, or None if it gets none.
 
-        With an `excuse` nothing is carried out, and every request is answered with it.
+        It counts in `meter`. With an `excuse` nothing is carried out, and every request is answered with it.
         """
 
         async def answer(request: Request) -> str | None:
-            return await self._answer(request, None, caller, address, excuse)
+            return await self._answer(request, None, caller, address, meter, excuse)
 
         try:
             message = self._read(body.decode())
         except UnicodeDecodeError:
-            return self._refusal(NULL, ParseError())
+            message = self._refusal(NULL, ParseError())
         if isinstance(message, Request):
             return await answer(message)
         if isinstance(message, list):
-            return await self._answer_all(message, answer)
+            return await self._answer_all(message, answer, meter)
+        _admit_unreadable(meter)
         return message
 
     def _read(self, text: str) -> Request | list[msgspec.Raw] | str:
@@ -199,11 +216,15 @@ class Dispatcher:
         connection: Connection | None,
         caller: Caller | None,
         address: str,
+        meter: Meter,
         excuse: RpcError | None = None,
     ) -> str | None:
         """Carry out one request to its end, and return its answer instead of sending it."""
         ident = id_text(request.id)
+        retry_after = meter.admit()
         if ident is None:
+            if retry_after:
+                meter.refused()
             return self._refusal(NULL, InvalidRequest(_WRONG_ID))
         done: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
@@ -212,16 +233,22 @@ class Dispatcher:
                 done.set_result(text)
 
         call = Call("", connection, caller, address, ident, reply, self.tally)
-        if excuse is not None:
+        entry = self._entries.get(request.method)
+        if retry_after:
+            _turn_away(call, entry, request.params, retry_after, meter)
+        elif excuse is not None:
             call.refuse(excuse)
         else:
-            outcome = self._start(self._entries.get(request.method), call, request.params)
+            outcome = self._start(entry, call, request.params)
             if outcome is not None:
                 await call.finish(outcome)
         return await done
 
     async def _answer_all(
-        self, members: list[msgspec.Raw], answer: Callable[[Request], Awaitable[str | None]]
+        self,
+        members: list[msgspec.Raw],
+        answer: Callable[[Request], Awaitable[str | None]],
+        meter: Meter,
     ) -> str | None:
         """Carry out the members of a batch one after another by `answer`, and return their answers."""
         answers: list[str] = []
@@ -229,6 +256,7 @@ class Dispatcher:
             try:
                 request = decode_request(raw)
             except msgspec.DecodeError:
+                _admit_unreadable(meter)
                 text = self._refusal(salvage_id(raw), InvalidRequest())
             else:
                 text = await answer(request)
@@ -241,15 +269,39 @@ class Dispatcher:
 
         async def answer(request: Request) -> str | None:
             # A member may change whom the connection acts for from the next one on.
-            return await self._answer(request, connection, connection.caller, connection.address)
+            return await self._answer(request, connection, connection.caller, connection.address, meter)
 
+        meter = connection.meter
         connection.begin_batch()
-        connection.end_batch(await self._answer_all(members, answer))
+        connection.end_batch(await self._answer_all(members, answer, meter))
+        if pause := meter.pause():
+            await connection.rest(pause)
 
     def _refusal(self, ident: str, error: RpcError) -> str:
         """Count an error that belongs to no method, and encode it."""
         self.tally.errors["", error.kind] += 1
         return error_answer(ident, error)
+
+
+def _turn_away(call: Call, entry: _Entry | None, params: object, retry_after: int, meter: Meter) -> None:
+    """Answer a request that came too early."""
+    meter.refused()
+    call.method = entry.name if entry is not None else ""
+    call.refuse(_earlier_fault(params) or RateLimited(retry_after))
+
+
+def _admit_unreadable(meter: Meter) -> bool:
+    """Count what was no request, which is answered as such even if it comes too early."""
+    admitted = not meter.admit()
+    if not admitted:
+        meter.refused()
+    return admitted
+
+
+def _rest(connection: Connection) -> Awaitable[None] | None:
+    """Return what is to be awaited before more is read of one who was refused, if anything."""
+    pause = connection.meter.pause()
+    return connection.rest(pause) if pause else None
 
 
 def _earlier_fault(params: object) -> InvalidRequest | None:

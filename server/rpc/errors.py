@@ -208,9 +208,9 @@ class RateLimited(RpcError):
     kind = "rate_limited"
     default = "Too many calls; wait for retry_after_ms, then send it again."
 
-    def __init__(self, retry_after_ms: int) -> None:
+    def __init__(self, retry_after_ms: int, message: str | None = None) -> None:
         """Say after how many milliseconds the call may be sent again."""
-        super().__init__()
+        super().__init__(message)
         self.retry_after_ms = retry_after_ms
 
     def data(self) -> dict[str, object]:

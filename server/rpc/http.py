@@ -8,9 +8,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from server.config import Limits
+from server.limits import Meter
 from server.rpc.caller import Authenticate, Caller
 from server.rpc.dispatch import Dispatcher
-from server.rpc.errors import RpcError
+from server.rpc.errors import RateLimited, RpcError
 from server.rpc.headers import bearer_token, client_address
 
 BODY_SECONDS: Final = 10.0
@@ -76,17 +77,33 @@ class HttpEndpoint:
                 body = await self._read(receive)
         except TimeoutError:
             raise _Refused(408, "The body took too long to arrive.") from None
+        address = client_address(scope)
+        meter = self._dispatcher.meters.request(address)
+        try:
+            answer = await self._answer(body, bearer_token(scope), address, meter)
+        finally:
+            meter.close()
+        if pause := meter.pause():
+            await asyncio.sleep(pause)
+        if answer is None:
+            return Response(status_code=204)
+        return Response(answer, media_type="application/json")
+
+    async def _answer(self, body: bytes, token: str | None, address: str, meter: Meter) -> str | None:
+        """Carry out what came, for whom the token stands for; return the answer, None if it gets none."""
         caller: Caller | None = None
         excuse: RpcError | None = None
-        if token := bearer_token(scope):
+        if retry_after := meter.retry_after():
+            # Whose token it is need not be known.
+            excuse = RateLimited(retry_after)
+        elif token is not None:
             try:
                 caller = await self._authenticate(token)
             except RpcError as error:
                 excuse = error
-        answer = await self._dispatcher.respond(body, caller, client_address(scope), excuse)
-        if answer is None:
-            return Response(status_code=204)
-        return Response(answer, media_type="application/json")
+        if caller is not None:
+            meter.act_for(caller.key)
+        return await self._dispatcher.respond(body, caller, address, meter, excuse)
 
     async def _read(self, receive: Receive) -> bytes:
         """Return the body; never holds more than the hard limit."""

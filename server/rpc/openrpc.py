@@ -6,7 +6,15 @@ from typing import Any, Final, cast
 import msgspec
 
 from server.rpc.call import Call
-from server.rpc.errors import Forbidden, InternalError, InvalidParams, NotAllowed, RpcError, Unauthenticated
+from server.rpc.errors import (
+    Forbidden,
+    InternalError,
+    InvalidParams,
+    NotAllowed,
+    RateLimited,
+    RpcError,
+    Unauthenticated,
+)
 from server.rpc.methods import Method, NoParams
 
 OPENRPC: Final = "1.3.2"
@@ -88,7 +96,7 @@ def _describe_method(method: Method[Any], params: _Json, result: _Json, errors: 
 
 def _errors(method: Method[Any]) -> list[type[RpcError]]:
     """Return what a method may answer, in order of the codes, without repetition."""
-    errors: set[type[RpcError]] = {InvalidParams, InternalError, *method.errors}
+    errors: set[type[RpcError]] = {InvalidParams, InternalError, RateLimited, *method.errors}
     if method.scope is not None:
         errors.add(Unauthenticated)
     if method.scope:

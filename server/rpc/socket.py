@@ -7,6 +7,7 @@ from typing import Any, Final
 from starlette.types import Receive, Scope, Send
 
 from server.config import Limits
+from server.limits import Meter
 from server.rpc.caller import Authenticate, Caller
 from server.rpc.connection import CLOSE_SECONDS, RESTART, TRY_AGAIN, UNSUPPORTED, Connection
 from server.rpc.dispatch import Dispatcher
@@ -41,22 +42,37 @@ class SocketEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection to its end."""
         await receive()
-        caller: Caller | None = None
-        refusal: tuple[int, str] | None = None
+        refusal = self._refuse(scope)
+        if refusal is not None:
+            await _turn_away(send, *refusal)
+            return
+        meter = self._dispatcher.meters.connection(client_address(scope))
+        try:
+            await self._serve(scope, receive, send, meter)
+        finally:
+            meter.close()
+
+    def _refuse(self, scope: Scope) -> tuple[int, str] | None:
+        """Return why a connection is not taken, as code and reason; None if it is."""
         if self._draining:
-            refusal = (RESTART, "the server stops")
-        elif len(self.connections) >= self._limits.connections:
-            refusal = (TRY_AGAIN, "too many connections")
-        elif token := bearer_token(scope):
+            return RESTART, "the server stops"
+        if len(self.connections) >= self._limits.connections:
+            return TRY_AGAIN, "too many connections"
+        reason = self._dispatcher.meters.refuse(client_address(scope))
+        return None if reason is None else (TRY_AGAIN, reason)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, meter: Meter) -> None:
+        """Serve a connection that is taken, unless its token cannot be looked up."""
+        caller: Caller | None = None
+        if token := bearer_token(scope):
             try:
                 caller = await self._authenticate(token)
             except RpcError as error:
-                refusal = (TRY_AGAIN, error.kind)
+                await _turn_away(send, TRY_AGAIN, error.kind)
+                return
+        if caller is not None:
+            meter.act_for(caller.key)
         await send({"type": "websocket.accept"})
-        if refusal is not None:
-            code, reason = refusal
-            await send({"type": "websocket.close", "code": code, "reason": reason})
-            return
         extensions = scope.get("extensions", {})
         abort: Callable[[], None] = extensions.get(ABORT, _cannot_abort)
         shortcut: Shortcut | None = extensions.get(SHORTCUT)
@@ -67,6 +83,7 @@ class SocketEndpoint:
             caller=caller,
             abort=abort,
             write=shortcut.write if shortcut else None,
+            meter=meter,
             close_seconds=self._close_seconds,
         )
         self.connections.add(connection)
@@ -114,6 +131,12 @@ class SocketEndpoint:
                 await rest
             if connection.busy:
                 await connection.room()
+
+
+async def _turn_away(send: Send, code: int, reason: str) -> None:
+    """Accept a connection and close it, so that the client learns why."""
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.close", "code": code, "reason": reason})
 
 
 def _cannot_abort() -> None:

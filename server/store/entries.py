@@ -112,10 +112,13 @@ def _statement(*, with_ends: bool) -> _Statement:
     answer = select(case((func.count() == bindparam("asked", type_=BigInteger()), null()), else_=some))
     answer = answer.select_from(inserted)
     if with_ends:
-        ended = _rows("ended", [sessions.c[field] for field in _END_FIELDS])
+        told = _rows("told", [sessions.c[field] for field in _END_FIELDS])
+        # Found first, or the rows of all sessions would be read of which there is an event in the batch.
+        ended = select(told).where(told.c.id.in_(select(inserted.c.session))).cte("ended")
+        ended = ended.prefix_with("MATERIALIZED")
         changed = (
             update(sessions)
-            .where(sessions.c.id == ended.c.id, sessions.c.id == inserted.c.session)
+            .where(sessions.c.id == ended.c.id)
             .values({field: ended.c[field] for field in SessionEnd._fields})
         )
         answer = answer.add_cte(changed.cte("changed"))
@@ -138,7 +141,7 @@ async def write_entries(connection: DriverConnection, entries: Sequence[Entry]) 
     statement = _EVENTS
     if ends:
         statement = _EVENTS_AND_ENDS
-        values["ended"] = _encode(ends).decode()
+        values["told"] = _encode(ends).decode()
     inserted = await connection.fetchval(statement.sql, *statement.arguments(values))
     if inserted is None:
         return frozenset()

@@ -29,6 +29,7 @@ import uvloop
 
 from engine import Play, make_game, shuffle
 from tests.bench.wire import Partner, run
+from tests.rates import UNHURRIED
 
 _SCRIPTS = 8
 _LENGTH = 250
@@ -227,7 +228,7 @@ def main() -> None:
         os.chmod(home, 0o755)
         arena = start(
             [sys.executable, "-m", "server", "serve", "--port", "8771"],
-            {"PATIENCE_HOME": f"{home}/home", "PATIENCE_LOG_LEVEL": "error"},
+            {"PATIENCE_HOME": f"{home}/home", "PATIENCE_LOG_LEVEL": "error"} | UNHURRIED,
         )
         echo = start([sys.executable, "-m", "tests.bench.echo", "8772"], {})
         try:

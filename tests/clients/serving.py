@@ -10,6 +10,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import IO, Final, Self
 
+from tests.rates import UNHURRIED
+
 SECONDS: Final = 60.0
 """After which what should have happened has not."""
 
@@ -24,7 +26,7 @@ class Server:
         self._process = subprocess.Popen(
             [sys.executable, "-c", "from server.cli import main; main()", "serve", "--port", "0"],
             stdout=subprocess.PIPE,
-            env={**os.environ, **settings, "DATABASE_URL": database_url, "REDIS_URL": redis_url},
+            env={**os.environ, **UNHURRIED, **settings, "DATABASE_URL": database_url, "REDIS_URL": redis_url},
             text=True,
         )
         assert self._process.stdout is not None

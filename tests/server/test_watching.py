@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import httpx
 from starlette.types import Message
@@ -248,6 +249,29 @@ async def test_a_connection_that_has_ended_is_subscribed_to_nothing() -> None:
     watching.add("session", ended, 0)
     assert watching.sessions() == []
     assert len(watching) == 0
+
+
+async def test_a_connection_that_acts_for_one_after_the_other_leaves_nothing_behind() -> None:
+    async def send(message: Message) -> None:
+        """Take what is sent."""
+
+    ended: list[Callable[[], None]] = []
+
+    class Counted(Connection):
+        def on_close(self, callback: Callable[[], None]) -> None:
+            ended.append(callback)
+            super().on_close(callback)
+
+    watching = Watching(most=2)
+    connection = Counted(send, Limits(), address="", caller=None, abort=lambda: None)
+    for _ in range(3):
+        watching.add("session", connection, 0)
+        watching.drop(connection)
+        assert (len(watching), watching.sessions()) == (0, [])
+    assert len(ended) == 1
+    watching.add("session", connection, 0)
+    await connection.finish()
+    assert (len(watching), watching.sessions()) == (0, [])
 
 
 async def test_connections_that_leave_take_their_subscriptions_along(

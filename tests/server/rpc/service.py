@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import msgspec
 import uvicorn
 from starlette.applications import Starlette
 
+from server.buckets import Now
 from server.config import Limits
 from server.rpc.call import Call
 from server.rpc.dispatch import Dispatcher
@@ -23,6 +25,7 @@ from server.rpc.openrpc import with_discovery
 from server.rpc.routes import rpc_routes
 from server.rpc.socket import SocketEndpoint
 from server.rpc.socket_protocol import SocketProtocol
+from tests.rates import unhurried
 
 PLAYER, READER, UNKNOWN, STORE_DOWN = "player-token", "reader-token", "no-such-token", "store-down"
 SECRET = "the seed is 42"
@@ -76,6 +79,7 @@ class RecordParams(Params):
 class Player:
     scopes: frozenset[str]
     revoked: bool = False
+    key: str = ""
 
 
 class Service:
@@ -90,18 +94,24 @@ class Service:
         """Set when `session.create` or `session.move` was called."""
         self.informed = asyncio.Event()
         """Set when `server.info` was called."""
+        self.calls = 0
+        """How often it was."""
+        self.tokens: list[str] = []
+        """Those that were looked up, in order."""
         self.seen: list[str] = []
         """The sessions that were asked for, in order."""
 
     async def authenticate(self, token: str) -> Player | None:
+        self.tokens.append(token)
         if token == STORE_DOWN:
             raise Unavailable
         scopes = {PLAYER: {"read", "play"}, READER: {"read"}}.get(token)
-        return Player(frozenset(scopes)) if scopes else None
+        return Player(frozenset(scopes), key=token) if scopes else None
 
     def info(self, _call: Call, _params: NoParams) -> dict[str, int]:
         """Tell about the server."""
         self.informed.set()
+        self.calls += 1
         return {"protocol": 1}
 
     def describe(self, _call: Call, params: DescribeParams) -> Description:
@@ -146,6 +156,7 @@ class Service:
         if caller is None:
             raise NotFound
         call.connection.caller = caller
+        call.connection.meter.act_for(caller.key)
         return {"scopes": sorted(caller.scopes)}
 
     def get(self, call: Call, params: SessionParams) -> str:
@@ -241,12 +252,13 @@ async def run(
     close_seconds: float = 5.0,
     body_seconds: float = 10.0,
     ping_seconds: float = 20.0,
+    now: Now | None = None,
 ) -> AsyncGenerator[Running]:
-    """Serve a new `Service` until the block ends."""
-    limits = limits or Limits()
+    """Serve a new `Service` until the block ends; limits on rates hold if there is a clock for them."""
+    limits = (limits or Limits()) if now is not None else unhurried(limits)
     service = Service()
     methods, document = with_discovery(service.methods(), "0.0.0")
-    dispatcher = Dispatcher(methods, limits)
+    dispatcher = Dispatcher(methods, limits, now or time.monotonic_ns)
     sockets = SocketEndpoint(dispatcher, service.authenticate, limits, close_seconds=close_seconds)
     http = HttpEndpoint(dispatcher, service.authenticate, limits, body_seconds=body_seconds)
     server = _Server(

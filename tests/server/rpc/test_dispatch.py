@@ -29,7 +29,8 @@ def dispatcher(service: Service) -> Dispatcher:
 
 
 async def respond(dispatcher: Dispatcher, message: object, caller: Player | None = PLAYER) -> str | None:
-    return await dispatcher.respond(json.dumps(message).encode(), caller, "192.0.2.1")
+    meter = dispatcher.meters.request("192.0.2.1")
+    return await dispatcher.respond(json.dumps(message).encode(), caller, "192.0.2.1", meter)
 
 
 async def ask(dispatcher: Dispatcher, message: Json, caller: Player | None = PLAYER) -> Json:
@@ -219,7 +220,7 @@ REQUEST = st.fixed_dictionaries(
 )
 def test_any_bytes_get_a_well_formed_answer_or_none(body: bytes) -> None:
     dispatcher = Dispatcher(Service().methods(), Limits())
-    text = asyncio.run(dispatcher.respond(body, None, ""))
+    text = asyncio.run(dispatcher.respond(body, None, "", dispatcher.meters.request("")))
     assert dispatcher.tally.errors.keys().isdisjoint((name, "internal_error") for name in METHODS)
     if text is None:
         assert json.loads(body)

@@ -85,9 +85,9 @@ def test_errors() -> None:
     def codes(method: str) -> list[int]:
         return [resolve(error["$ref"])["code"] for error in DESCRIBED[method]["errors"]]
 
-    assert codes("server.info") == [-32603, -32602]
-    assert codes("session.move") == [-32603, -32602, 1001, 1002, 1004]
-    assert codes("session.subscribe") == [-32603, -32602, 1001, 1002, 1007]
+    assert codes("server.info") == [-32603, -32602, 1009]
+    assert codes("session.move") == [-32603, -32602, 1001, 1002, 1004, 1009]
+    assert codes("session.subscribe") == [-32603, -32602, 1001, 1002, 1007, 1009]
     assert resolve("#/components/errors/not_found")["data"] == {"kind": "not_found"}
 
 
