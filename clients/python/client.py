@@ -75,7 +75,12 @@ _json: Final = msgspec.json.Decoder().decode
 
 
 def connect(
-    url: str = DEFAULT_URL, token: str | None = None, *, timeout: float = 30.0, retry_for: float = 60.0
+    url: str = DEFAULT_URL,
+    token: str | None = None,
+    *,
+    timeout: float = 30.0,
+    retry_for: float = 60.0,
+    heartbeat: float = 5.0,
 ) -> "Client":
     """Return a client to be entered: `async with connect(url) as client:`.
 
@@ -84,11 +89,13 @@ def connect(
         token: whom to act for; see also `Client.guest` and `Client.use`.
         timeout: seconds after which a call that is not answered raises `CallTimeout`.
         retry_for: seconds for which a connection that broke is tried to be made again.
+        heartbeat: seconds of silence after which the server is asked for a sign of life. A connection that
+            has died without a word is found in at most three times as many, so choose it with `timeout`.
 
     Raises:
         ValueError: `url` is no WebSocket address.
     """
-    return Client(url, token, timeout=timeout, retry_for=retry_for)
+    return Client(url, token, timeout=timeout, retry_for=retry_for, heartbeat=heartbeat)
 
 
 class Client:
@@ -100,7 +107,9 @@ class Client:
     cannot be made again or the call is not one to be sent twice.
     """
 
-    def __init__(self, url: str, token: str | None = None, *, timeout: float, retry_for: float) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, *, timeout: float, retry_for: float, heartbeat: float
+    ) -> None:
         """Prepare a client; see `connect`."""
         self._token = token
         self._identity: Identity | None = None
@@ -111,6 +120,7 @@ class Client:
             url,
             timeout=timeout,
             retry_for=retry_for,
+            heartbeat=heartbeat,
             on_notification=self._notified,
             on_connected=self._connected,
             on_end=self._ended,
@@ -238,15 +248,13 @@ class Client:
 
     async def open(self, session: str) -> Session:
         """Take up a session, or watch somebody's that may be watched."""
-        known = self._sessions.get(session)
-        if known is not None:
-            return known
-        return await self._connection.call(
-            "session.subscribe",
-            {"session": session},
-            lambda result: self._adopt(_opened(result).view),
-            resend=True,
-        )
+        opened = self._sessions.get(session)
+        if opened is None:
+            opened = await self._connection.call(
+                "session.subscribe", {"session": session}, self._opened, resend=True
+            )
+        await opened.follow()
+        return opened
 
     async def view(self, session: str, *, seq: int | None = None) -> View:
         """Return the view of a session, also one that is not open, now or after an event."""
@@ -293,6 +301,13 @@ class Client:
             return known
         session = Session(self._connection, data, self._forget)
         self._sessions[session.id] = session
+        return session
+
+    def _opened(self, result: msgspec.Raw) -> Session:
+        view = _opened(result).view
+        session = self._adopt(view)
+        if session.data is view:
+            session.subscribed()
         return session
 
     def _forget(self, session: Session) -> None:

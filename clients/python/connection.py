@@ -9,12 +9,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
-from websockets.asyncio.client import ClientConnection
-from websockets.asyncio.client import connect as dial
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidURI
 from websockets.uri import parse_uri
 
 from clients.python.calls import SENDINGS, Call, Calls
@@ -29,6 +26,7 @@ from clients.python.errors import (
     RateLimited,
     Unavailable,
 )
+from clients.python.wire import CLOSE_SECONDS, Wire, dial
 
 T = TypeVar("T")
 
@@ -37,14 +35,8 @@ _TRY_AGAIN_LATER: Final = 1013
 
 _CALLS: Final = 64
 """Calls under way; more wait to be sent."""
-_LARGEST: Final = 16 * 2**20
-"""Bytes of a message from the server: a page of a thousand events fits."""
-_FRAMES: Final = 64
-"""Frames received and not read yet, beyond which the server has to wait."""
-_HANDSHAKE_SECONDS: Final = 10.0
-_CLOSE_SECONDS: Final = 5.0
-_SLOW_READER_SECONDS: Final = 2.0
-"""The first wait after the server found this side too slow."""
+_FULL_SECONDS: Final = 2.0
+"""The first wait after the server had too many connections, or found this side too slow."""
 
 _PASSING: Final = (ConnectionLost, CallTimeout, Unavailable, RateLimited, InternalError)
 """Errors that another attempt may not meet again."""
@@ -61,6 +53,7 @@ class Connection:
         *,
         timeout: float,
         retry_for: float,
+        heartbeat: float,
         on_notification: Callable[[str, msgspec.Raw], None],
         on_connected: Callable[[], Awaitable[None]],
         on_end: Callable[[ClientError | None], None],
@@ -72,6 +65,8 @@ class Connection:
             url: a `ws://` or `wss://` address.
             timeout: seconds for one call, all waiting and repeating included.
             retry_for: seconds after which a broken connection that cannot be made again is given up.
+            heartbeat: seconds of silence after which the server is asked for a sign of life; after two to
+                three times as many the connection counts as broken.
             on_notification: called in the reading task with method and params; must not block.
             on_connected: awaited for each new WebSocket before ordinary calls go out; calls with `urgent`.
             on_end: called once, with why there can be no connection any more, or None after `close`.
@@ -88,11 +83,12 @@ class Connection:
         self._url = url
         self._timeout = timeout
         self._retry_for = retry_for
+        self._heartbeat = heartbeat
         self._on_notification = on_notification
         self._on_connected = on_connected
         self._on_end = on_end
         self._on_state = on_state
-        self._socket: ClientConnection | None = None
+        self._socket: Wire | None = None
         self._ready = asyncio.Event()
         self._end: ClientError | None = None
         self._useless: ClientError | None = None
@@ -111,7 +107,7 @@ class Connection:
             ClientError: what `on_connected` raised.
             CallTimeout: it took too long.
         """
-        socket = await self._dial()
+        socket = await dial(self._url)
         self._task = asyncio.create_task(self._run(socket))
         self._task.add_done_callback(self._ran)
         try:
@@ -129,7 +125,7 @@ class Connection:
         self._finish(ConnectionLost("the client is closed"), None)
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait((self._task,), timeout=2 * _CLOSE_SECONDS)
+            await asyncio.wait((self._task,), timeout=2 * CLOSE_SECONDS)
 
     async def call(
         self,
@@ -220,27 +216,30 @@ class Connection:
         if self._end is not None:
             raise self._end
 
-    async def _run(self, socket: ClientConnection | None) -> None:
+    async def _run(self, socket: Wire | None) -> None:
         """Serve one WebSocket after another; raise why there can be none any more."""
         loop = asyncio.get_running_loop()
         waits = delays()
         lost_at = loop.time()
+        full = False
         while True:
             if socket is not None:
                 before = self.connected
                 await self._serve(socket)
-                if self.connected > before:
-                    waits, lost_at = delays(), loop.time()
+                restored = self.connected > before
+                if restored:
+                    lost_at = loop.time()
                 elif not self.connected:
                     raise ConnectionLost(f"{self._url} breaks off at once: code {socket.close_code}")
-                if socket.close_code == _TRY_AGAIN_LATER:
-                    waits = delays(_SLOW_READER_SECONDS)
+                was_full, full = full, socket.close_code == _TRY_AGAIN_LATER
+                if restored or (full and not was_full):
+                    waits = delays(_FULL_SECONDS) if full else delays()
             wait = next(waits)
             if loop.time() + wait > lost_at + self._retry_for:
                 raise ConnectionLost(f"no connection to the server for {self._retry_for:g} s")
             await asyncio.sleep(wait)
             try:
-                socket = await self._dial()
+                socket = await dial(self._url)
             except ConnectionLost as error:
                 _log.debug("cannot connect again yet: %s", error)
                 socket = None
@@ -253,28 +252,12 @@ class Connection:
             error = ConnectionLost(f"the connection failed: {error!r}")
         self._finish(error or ConnectionLost("the client is closed"), error)
 
-    async def _dial(self) -> ClientConnection:
-        """Open a WebSocket, or raise `ConnectionLost`."""
-        # A proxy of the system's settings cannot know what is local here.
-        local = urlsplit(self._url).hostname in {"localhost", "127.0.0.1", "::1"}
-        try:
-            return await dial(
-                self._url,
-                compression=None,
-                proxy=None if local else True,
-                open_timeout=_HANDSHAKE_SECONDS,
-                close_timeout=_CLOSE_SECONDS,
-                max_size=_LARGEST,
-                max_queue=_FRAMES,
-            )
-        except (OSError, InvalidHandshake, TimeoutError) as error:
-            raise ConnectionLost(f"cannot connect to {self._url}: {error}") from error
-
-    async def _serve(self, socket: ClientConnection) -> None:
+    async def _serve(self, socket: Wire) -> None:
         """Restore and read a WebSocket until it is broken; raise what makes another one useless."""
         self._socket = socket
         self._useless = None
         restoring = asyncio.create_task(self._restore(socket))
+        watching = asyncio.create_task(socket.watch_over(self._heartbeat))
         try:
             while True:
                 message = read_message(await socket.recv(decode=False))
@@ -295,12 +278,13 @@ class Connection:
             keep = socket.close_code != _MESSAGE_TOO_BIG
             self._calls.broken(ConnectionLost("the connection broke"), keep=keep)
             restoring.cancel()
-            await asyncio.wait((restoring,), timeout=_CLOSE_SECONDS)
+            watching.cancel()
+            await asyncio.wait((restoring, watching), timeout=CLOSE_SECONDS)
             await socket.close()
         if self._useless is not None:
             raise self._useless
 
-    async def _restore(self, socket: ClientConnection) -> None:
+    async def _restore(self, socket: Wire) -> None:
         """Make a new WebSocket what the last one was: its player, its subscriptions, its calls under way."""
         try:
             await self._on_connected()
@@ -328,7 +312,7 @@ class Connection:
         self._on_end(reason)
 
 
-async def _put(socket: ClientConnection, text: str) -> None:
+async def _put(socket: Wire, text: str) -> None:
     """Send, if that is still possible: that a WebSocket is closed is for its reader to deal with."""
     try:
         await socket.send(text)

@@ -47,6 +47,7 @@ class Session:
         self._seq = self.view.seq
         """The last event heard of; the view shows it unless it is wrong."""
         self._wrong = check(data["piles"]) != self.view.check
+        self._subscribed = False
         self._turn = asyncio.Lock()
         self._catching_up: asyncio.Task[None] | None = None
         self._watches: WeakSet[Watch] = WeakSet()
@@ -174,6 +175,15 @@ class Session:
             self._catch_up_soon()
         self._tell(event)
 
+    def subscribed(self) -> None:
+        """Take note that all events after the view come, by this connection and each later one."""
+        self._subscribed = True
+
+    async def follow(self) -> None:
+        """Subscribe, unless that is done."""
+        if not self._subscribed:
+            await self.catch_up()
+
     async def catch_up(self, *, urgent: bool = False) -> None:
         """Subscribe, and get the view right and up to date; `urgent` while a connection is restored."""
         call = partial(self._connection.call, resend=not urgent, urgent=urgent)
@@ -185,6 +195,7 @@ class Session:
             more = await call("session.subscribe", {"session": self.id, "since": before}, self._followed)
             if more and self._seq == before:
                 raise BadAnswer("the server promises more events and sends none")
+        self._subscribed = True
 
     def end(self, error: ClientError | None) -> None:
         """Let everybody know that no more events will come, and why if it is an error."""

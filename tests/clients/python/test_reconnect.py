@@ -230,6 +230,19 @@ async def test_it_gives_up_in_the_end(relay: Relay) -> None:
                 await anext(watch)
 
 
+async def test_a_server_that_is_full_is_asked_less_and_less(relay: Relay) -> None:
+    def refuse(_message: Message) -> None:
+        raise Cut(1013)
+
+    async with connect(relay.url, retry_for=7.0) as client:
+        await client.guest()
+        relay.up = refuse
+        with pytest.raises(ConnectionLost):
+            await client.info()
+    # The waits are one second, two and four at the least, so a third one is too long.
+    assert relay.connections <= 3
+
+
 async def test_a_token_that_was_revoked_meanwhile(relay: Relay, player: Client, arena: str) -> None:
     session = await player.create("klondike")
     relay.open = False

@@ -153,6 +153,22 @@ async def test_no_answer_at_all(relay: Relay, client: Client) -> None:
         assert session.view.moves == 1
 
 
+async def test_a_session_that_could_not_be_subscribed_to_is_when_it_is_opened(
+    relay: Relay, client: Client
+) -> None:
+    async with connect(relay.url, client.token, timeout=2.0) as player:
+        relay.up = lambda message: None if message["method"] == "session.subscribe" else message
+        with pytest.raises(CallTimeout):
+            await player.create("klondike")
+        relay.up = passes
+        [item] = (await player.sessions()).sessions
+        session = await player.open(item.session)
+        watch = session.watch()
+        await (await client.open(session.id)).move("draw")
+        async with asyncio.timeout(MOMENT):
+            assert (await anext(watch)).seq == 1
+
+
 async def test_a_call_that_nobody_waits_for_still_counts(client: Client) -> None:
     session = await client.create("klondike")
     watch = session.watch()
