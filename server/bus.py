@@ -19,7 +19,6 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from server.backlog import Backlog
-from server.ids import id_text
 from server.live import LiveSessions
 from server.store.entries import Entry
 from server.watching import Watching
@@ -64,13 +63,13 @@ class _Hint(msgspec.Struct, array_like=True):
 
     sender: str
     sessions: msgspec.Raw
-    """A list of pairs of id and `seq`, decoded by those who did not send it. None at all mean that there were
-    too many to be named."""
+    """A list of pairs of an id's bytes and `seq`, decoded by those who did not send it. None at all mean that
+    there were too many to be named."""
 
 
 _encode: Final = msgspec.msgpack.Encoder(uuid_format="bytes").encode
 _decode: Final = msgspec.msgpack.Decoder(_Hint).decode
-_decode_sessions: Final = msgspec.msgpack.Decoder(list[tuple[UUID, int]]).decode
+_decode_sessions: Final = msgspec.msgpack.Decoder(list[tuple[bytes, int]]).decode
 
 
 class Bus:
@@ -201,10 +200,12 @@ class Bus:
             return
         if not sessions:
             self._look_at_everything(self._backlog)
-        for session, seq in sessions:
-            self.heard += 1
-            text = id_text(session)
-            if self._watching.lacks(text, seq):
+        self.heard += len(sessions)
+        known = self._watching.known
+        for ident, seq in sessions:
+            # Of most of what a process hears nobody here wants to know.
+            text = known(ident)
+            if text is not None and self._watching.lacks(text, seq):
                 self._backlog.add(text, seq)
 
     def _look_at_everything(self, backlog: Backlog) -> None:

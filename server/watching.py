@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
+from server.ids import parse_id
 from server.rpc.connection import Connection
 from server.rpc.errors import NotAllowed
 from server.rpc.messages import notification
@@ -27,6 +28,7 @@ class Watching:
         self._sessions: dict[str, dict[Connection, int]] = {}
         self._connections: dict[Connection, set[str]] = {}
         self._expected: Counter[str] = Counter()
+        self._names: dict[bytes, str] = {}
 
     def __len__(self) -> int:
         """Return how many subscriptions there are."""
@@ -47,6 +49,7 @@ class Watching:
                 f"A connection subscribes to {self._most} sessions at most; unsubscribe from some."
             )
         mine.add(session)
+        self._note(session)
         self._sessions.setdefault(session, {})[connection] = seq
         if not known:
             # Last, since a connection that has ended by now calls back at once.
@@ -60,12 +63,14 @@ class Watching:
         between that answer and the subscription is known from a hint alone, which must not be passed over.
         """
         self._expected[session] += 1
+        self._note(session)
         try:
             yield
         finally:
             self._expected[session] -= 1
             if not self._expected[session]:
                 del self._expected[session]
+                self._forget(session)
 
     def remove(self, session: str, connection: Connection) -> None:
         """End a subscription, if there is one."""
@@ -75,6 +80,7 @@ class Watching:
             watchers.pop(connection, None)
             if not watchers:
                 del self._sessions[session]
+                self._forget(session)
 
     def drop(self, connection: Connection) -> None:
         """End all subscriptions of a connection. It may subscribe again."""
@@ -85,6 +91,22 @@ class Watching:
         """Forget a connection that has ended."""
         self.drop(connection)
         self._connections.pop(connection, None)
+
+    def _note(self, session: str) -> None:
+        """Know a session by the bytes of its id as well."""
+        ident = parse_id(session)
+        if ident is not None:
+            self._names[ident.bytes] = session
+
+    def _forget(self, session: str) -> None:
+        """Do so no longer, unless somebody is or may soon be subscribed to it."""
+        ident = parse_id(session)
+        if ident is not None and session not in self._sessions and session not in self._expected:
+            self._names.pop(ident.bytes, None)
+
+    def known(self, ident: bytes) -> str | None:
+        """Return the session of this id, if somebody is or may soon be subscribed to it."""
+        return self._names.get(ident)
 
     def lacks(self, session: str, seq: int) -> bool:
         """Tell whether somebody is or may soon be subscribed who was not told of the event of that number."""
