@@ -8,6 +8,7 @@ the server says `rate_limited`, players wait as long as it tells them to; connec
 again and sessions taken up where they were. Times count from sending a call, with --rate from when it was
 due. Of some players, or with --check 1 of all, every patch is applied and held against its `check`; everybody
 is held to gaps. Sessions are casual ones of guests, public if they are watched, and are resigned in the end.
+For wss:// with a certificate from an authority of your own, set SSL_CERT_FILE to that one's.
 
 The exit code is 0 if everything that was checked holds, 1 if something does not or nothing was answered, and
 2 if the load could not be begun.

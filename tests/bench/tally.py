@@ -43,7 +43,7 @@ class Tally:
 
     def result(self, method: str, seconds: float) -> None:
         """Count a call that was answered with a result."""
-        self.answered[method] += 2
+        self.answered[method] += 1
         if self.measuring:
             self.results[method].add(seconds)
 

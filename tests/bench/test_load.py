@@ -56,19 +56,22 @@ def numbers(document: object) -> set[str]:
     return {str(document)} if isinstance(document, int | float) and document else set()
 
 
-async def test_the_report_adds_up_with_what_the_server_counted(
+async def test_the_report_adds_up_with_what_the_servers_counted(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     file, tokens = tmp_path / "report.json", tmp_path / "tokens"
-    async with run(database_url, redis_url) as server:
+    async with run(database_url, redis_url) as one, run(database_url, redis_url) as other:
         options = ("-n", 3, "--watchers", 2, "--check", 1, "--undo", 0.4, "--churn", 0.3)
         files = ("--json", file, "--token-file", tokens)
-        code, output, _ = await load(server.ws, "--seconds", 1, "--warm", 0.2, "--rate", 60, *options, *files)
-        counts = await counted(server)
+        pace = ("--seconds", 1, "--warm", 0.2, "--rate", 60)
+        code, output, _ = await load(one.ws, other.ws, *pace, *options, *files)
+        shares = [await counted(server) for server in (one, other)]
+    counts = {key: sum(share.get(key, 0) for share in shares) for key in shares[0] | shares[1]}
     report = json.loads(file.read_text())
     in_all, methods = report["in_all"]["sent"], report["methods"]
 
     assert code == 0
+    assert all(share["session.move"] for share in shares)
     assert in_all == {method: counts[method] for method in in_all}
     assert report["in_all"]["answered"] == in_all
     changes = ("session.move", "session.undo", "session.resign")
