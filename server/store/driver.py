@@ -63,6 +63,8 @@ async def connect(
                     "idle_in_transaction_session_timeout": milliseconds,
                     # Our statements are short: compiling one costs more than running it.
                     "jit": "off",
+                    # Times that come as text are in this zone.
+                    "timezone": "UTC",
                 },
             )
     except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as error:
