@@ -23,26 +23,35 @@ class Backlog:
         self._live = live
         self._watching = watching
         self._hinted: dict[str, int] = {}
+        self._read: set[str] = set()
         self._readers = 0
 
     def add(self, session: str, seq: int) -> None:
         """Have a session looked at, unless by then all who are subscribed were told of the event ``seq``."""
         self._hinted[session] = max(seq, self._hinted.get(session, 0))
-        if self._readers < _AT_ONCE:
+        # Who reads a session now looks afterwards whether there is more.
+        if session not in self._read and self._readers < _AT_ONCE:
             self._readers += 1
-            self._live.spawn(self._read())
+            self._live.spawn(self._work())
 
-    async def _read(self) -> None:
+    async def _work(self) -> None:
         """Let one session after another catch up, until none is left."""
         try:
-            while self._hinted:
+            while (session := self._next()) is not None:
                 # Taken out before it is read, so that what is hinted at meanwhile is looked at once more.
-                session = next(iter(self._hinted))
                 seq = self._hinted.pop(session)
                 if self._watching.lacks(session, seq):
-                    await self._catch_up(session)
+                    self._read.add(session)
+                    try:
+                        await self._catch_up(session)
+                    finally:
+                        self._read.discard(session)
         finally:
             self._readers -= 1
+
+    def _next(self) -> str | None:
+        """Return what has waited for the longest time and is not being read."""
+        return next((session for session in self._hinted if session not in self._read), None)
 
     async def _catch_up(self, session: str) -> None:
         try:

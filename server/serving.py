@@ -22,7 +22,7 @@ _GRACE_SECONDS: Final = 5
 _FIRST_WORD_SECONDS: Final = 2.0
 """How long a connection that was made just before has for its first request."""
 _FIRST_WORD_POLL: Final = 0.02
-_REST_SECONDS: Final = 26.0
+_REST_SECONDS: Final = 30.0
 """For all that is not set by a limit: close frames, first words, requests, the journal, connections."""
 
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
@@ -81,7 +81,7 @@ class Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         await self._arena.drain()
-        pass
+        await self._hear_out()
 
     async def _hear_out(self) -> None:
         """Wait a moment for connections that were made and have not been asked anything.

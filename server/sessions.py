@@ -128,9 +128,7 @@ class Sessions:
         async with self._database.writing() as db:
             inserted = await insert_casual_session(db, row, self._most_open)
         if inserted is None:
-            raise NotAllowed(
-                f"You have {self._most_open} sessions going on; finish some, or session.resign them."
-            )
+            raise NotAllowed(f"You have {self._most_open} sessions going on; finish or resign some first.")
         stored, new = inserted
         if not new:
             return Timeline(stored, wire_player(player)).view(0)

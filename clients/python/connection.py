@@ -138,8 +138,9 @@ class Connection:
     ) -> T:
         """Call a method and return what `read` makes of its result.
 
-        A call that the server cannot serve just then (`unavailable`, `rate_limited`) is sent again a few
-        times if the timeout leaves room for it.
+        A call that the server cannot serve just then is sent again if the timeout leaves room for it: a few
+        times while a store is away (`unavailable`), and as often as it takes where the server tells when to
+        (`rate_limited`).
 
         Args:
             method: its name.
@@ -169,6 +170,7 @@ class Connection:
                         wait = next(waits)
                         if isinstance(error, RateLimited):
                             wait += error.retry_after_ms / 1000
+                            sendings -= 1
                         if sendings == SENDINGS or now() + wait >= deadline:
                             raise
                     await asyncio.sleep(wait)

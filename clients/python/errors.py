@@ -174,7 +174,7 @@ class NameTaken(ApiError):
 
 
 class RateLimited(ApiError):
-    """Too many calls; raised only when several attempts did not help."""
+    """Too many calls; raised only where the time for the call would be over before it may be sent again."""
 
     known_kind = "rate_limited"
 

@@ -253,26 +253,34 @@ class Crew:
             self._renewal.clear()
             for post in self._posts:
                 async with post.lock:
-                    if not post.empty:
-                        await self._relieve(post)
+                    old = None if post.empty else await self._relieve(post)
+                if old is not None:
+                    await self._part(old)
 
-    async def _relieve(self, post: _Post) -> None:
-        """Replace the worker in a post, if there is a reason to; it stays if nobody can take its place."""
+    async def _relieve(self, post: _Post) -> Worker | None:
+        """Put a new worker into a post if there is a reason to, and return the old one, who is to leave.
+
+        It stays if nobody can take its place, unless it wants to leave.
+        """
         old, wish = post.worker, self._wish
         assert old is not None
         due = post.wish < wish and self._vain < wish
         if not due and not old.leaving:
-            return
+            return None
         if not await self._start(post) and not old.leaving:
             self._vain = wish
             _log.error("no new worker can take over; the old one stays", worker=post.number, pid=old.pid)
-            return
-        old.retire()
-        if not await self._until(old.ended.is_set, self._pace.stop + _MARGIN_SECONDS):
-            _log.error("a worker does not stop and is killed", worker=old.number, pid=old.pid)
-            old.kill()
-            await old.ended.wait()
-        _log.info("a worker has left", worker=old.number, pid=old.pid, status=old.status)
+            return None
+        return old
+
+    async def _part(self, worker: Worker) -> None:
+        worker.kill()
+        worker.retire()
+        if not await self._until(worker.ended.is_set, self._pace.stop + _MARGIN_SECONDS):
+            _log.error("a worker does not stop and is killed", worker=worker.number, pid=worker.pid)
+            worker.kill()
+            await worker.ended.wait()
+        _log.info("a worker has left", worker=worker.number, pid=worker.pid, status=worker.status)
 
     async def _watch(self) -> None:
         """Kill workers that live and do not answer; they are started again like those that died."""

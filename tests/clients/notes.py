@@ -127,7 +127,7 @@ class Truth:
         for kind, move, answer in doings.answers:
             made = unasked.pop(answer.seq, None)
             # A resignation that is asked for again gives the same answer.
-            if made is None and kind == "resign":
+            if made is None and kind == "resign" and answer.seq <= len(self.events):
                 made = self.events[answer.seq - 1]
             hold(made is not None, "answered, and lost or answered twice:", kind, move, answer)
             assert made is not None

@@ -1,12 +1,19 @@
 """What one process counts: messages by connection, player and address, and what somebody may have open."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from server.buckets import SECOND
 from server.config import Limits
 from server.limits import Meter, Meters, address_key
+from tests.processes import Process, served
 
 MILLISECOND = SECOND // 1_000
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -248,3 +255,42 @@ def _hold(clock: Clock, meter: Meter, retry_after: int) -> None:
     clock.wait(1)
     assert meter.retry_after() == 0
     clock.now = now
+
+
+@asynccontextmanager
+async def behind(process: Process, address: str) -> AsyncGenerator[ClientConnection]:
+    """Connect as a proxy does for a client of that address."""
+    headers = {"X-Forwarded-For": address}
+    async with connect(process.ws, additional_headers=headers, compression=None) as client:
+        yield client
+
+
+async def is_taken(client: ClientConnection) -> bool:
+    """Tell whether a connection is served, and not closed at once because of its address."""
+    async with asyncio.timeout(60):
+        try:
+            await client.send('{"jsonrpc":"2.0","id":1,"method":"server.info"}')
+            await client.recv()
+        except ConnectionClosed:
+            assert client.close_code == 1013
+            assert client.close_reason == "too many connections from this address"
+            return False
+    return True
+
+
+@pytest.mark.parametrize("trusted", ["127.0.0.1", ""])
+async def test_addresses_are_those_that_a_trusted_proxy_names(
+    database_url: str, redis_url: str, trusted: str
+) -> None:
+    settings = {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "PATIENCE_LIMIT_ADDRESS_CONNECTIONS": "1",
+        "PATIENCE_TRUSTED_PROXIES": trusted,
+    }
+    async with served(**settings) as process, AsyncExitStack() as stack:
+        taken = [
+            await is_taken(await stack.enter_async_context(behind(process, address)))
+            for address in (HERE, HERE, THERE, f"{HERE}, 198.51.100.7", "2001:db8::1", "2001:db8::2")
+        ]
+        assert taken == ([True, False, True, True, True, False] if trusted else [True] + [False] * 5)

@@ -1,5 +1,6 @@
 """Peers that are dead, late or slow: they are found and freed, and harm nobody who lives."""
 
+# What bounds the memory for one connection is nobody's business but its own, and this module's.
 # pyright: reportPrivateUsage=false
 
 import contextlib
@@ -101,13 +102,14 @@ async def test_an_old_connection_that_dies_late_ends_nothing_of_the_new_one(
             assert await peer.quiet()
 
 
+@pytest.mark.parametrize("apart", [False, True])
 async def test_late_calls_of_an_old_connection_are_answered_by_the_rules(
-    database_url: str, redis_url: str
+    database_url: str, redis_url: str, apart: bool
 ) -> None:
-    """The client has given it up and said everything again elsewhere."""
+    """The client has given it up and said everything again, to the same process or another one."""
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(run(database_url, redis_url))
-        second = await stack.enter_async_context(run(database_url, redis_url))
+        second = await stack.enter_async_context(run(database_url, redis_url)) if apart else first
         new = await stack.enter_async_context(second.guest())
         old = await stack.enter_async_context(first.peer(new.token))
         session = (await new.deal("klondike", request_id="one"))["session"]
