@@ -13,8 +13,9 @@ sees it, `duty.py` is the worker's own side, and `channel.py` is what the two sa
 """
 
 from server.workers.channel import Channel
-from server.workers.crew import Crew, Pace
+from server.workers.crew import Crew
 from server.workers.duty import serve_on_duty
+from server.workers.pace import Pace
 from server.workers.worker import worker_command
 
 __all__ = ("Channel", "Crew", "Pace", "serve_on_duty", "worker_command")

@@ -4,60 +4,21 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from server.terminal import Terminal
 from server.workers.figures import Teller
+from server.workers.pace import Pace
 from server.workers.port import Port
+from server.workers.post import Post
 from server.workers.worker import Worker
 
 _MARGIN_SECONDS: Final = 2.0
 """How much longer than a worker may take its parent waits for it."""
 
 _log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How long things may take, in seconds."""
-
-    notice: float
-    """Until the workers have let it be known that the port will be closed."""
-    stop: float
-    """Until a worker that drains is killed."""
-    start: float
-    """Until a new worker must be ready."""
-    first_pause: float = 0.1
-    longest_pause: float = 10.0
-    """Before a worker that keeps ending is started again; living longer makes it well."""
-    checks: float = 5.0
-    """Between two questions whether a worker is well."""
-    answer: float = 10.0
-    """Until that must be answered."""
-    misses: int = 3
-    """How many times in a row it may go without an answer; then it is killed."""
-
-
-class _Post:
-    """A worker's place. Only who holds the lock puts another worker into it."""
-
-    def __init__(self, number: int, pause: float) -> None:
-        self.number: Final = number
-        self.lock: Final = asyncio.Lock()
-        self.changed: Final = asyncio.Event()
-        self.worker: Worker | None = None
-        self.wish = 0
-        """The last wish for new workers that its worker fulfils."""
-        self.since = 0.0
-        self.pause = pause
-
-    @property
-    def empty(self) -> bool:
-        """Whether nobody is there."""
-        return self.worker is None or self.worker.ended.is_set()
 
 
 class Crew:
@@ -75,7 +36,7 @@ class Crew:
         self._command = command
         self._environ = environ
         self._pace = pace
-        self._posts = [_Post(number, pace.first_pause) for number in range(1, count + 1)]
+        self._posts = [Post(number, pace.first_pause) for number in range(1, count + 1)]
         self._workers: set[Worker] = set()
         """All that have not ended, with or without a post."""
         self._port = Port(listener, self._at_work)
@@ -185,7 +146,7 @@ class Crew:
             return False
         return True
 
-    async def _keep(self, post: _Post) -> None:
+    async def _keep(self, post: Post) -> None:
         """See to it that there is always a worker in a post."""
         while not self._stopping:
             post.changed.clear()
@@ -196,7 +157,7 @@ class Crew:
             else:
                 await post.changed.wait()
 
-    async def _fill(self, post: _Post) -> None:
+    async def _fill(self, post: Post) -> None:
         """Put a worker into an empty post, if need be after a pause; fail if it is no use to try again."""
         loop = asyncio.get_running_loop()
         if post.worker is not None:
@@ -212,11 +173,11 @@ class Crew:
                 return
             await self._pause(post)
 
-    async def _pause(self, post: _Post) -> None:
+    async def _pause(self, post: Post) -> None:
         await asyncio.sleep(post.pause)
         post.pause = min(post.pause * 2, self._pace.longest_pause)
 
-    async def _start(self, post: _Post) -> bool:
+    async def _start(self, post: Post) -> bool:
         """Start a worker and put it into a post once it is ready; return whether that has come about."""
         wish = self._wish
         try:
@@ -257,7 +218,7 @@ class Crew:
                 if old is not None:
                     await self._part(old)
 
-    async def _relieve(self, post: _Post) -> Worker | None:
+    async def _relieve(self, post: Post) -> Worker | None:
         """Put a new worker into a post if there is a reason to, and return the old one, who is to leave.
 
         It stays if nobody can take its place, unless it wants to leave.
@@ -274,7 +235,7 @@ class Crew:
         return old
 
     async def _part(self, worker: Worker) -> None:
-        worker.kill()
+        """Have a worker drain, and wait until it has ended."""
         worker.retire()
         if not await self._until(worker.ended.is_set, self._pace.stop + _MARGIN_SECONDS):
             _log.error("a worker does not stop and is killed", worker=worker.number, pid=worker.pid)

@@ -117,7 +117,7 @@ async def say(port: int, pieces: list[bytes], echoes: int | None) -> Said:
             while echoes is not None and len(said.echoes) < echoes:
                 rest = said.take(rest + await reader.read(65_536))
             writer.write(_BYE)
-            with contextlib.suppress(ConnectionResetError):
+            with contextlib.suppress(ConnectionError):
                 while data := await reader.read(65_536):
                     rest = said.take(rest + data)
     finally:
@@ -125,9 +125,16 @@ async def say(port: int, pieces: list[bytes], echoes: int | None) -> Said:
     return said
 
 
+class Sent(bytes):
+    """Bytes that are told apart by their beginning alone, where a test shows them."""
+
+    def __repr__(self) -> str:
+        return f"{bytes(self[:40])!r} ({len(self)} bytes)"
+
+
 def framed(opcode: Opcode, payload: bytes, *, fin: bool = True, mask: bool = True) -> bytes:
     """Return a client's frame."""
-    return Frame(opcode, payload, fin).serialize(mask=mask)
+    return Sent(Frame(opcode, payload, fin).serialize(mask=mask))
 
 
 _texts = st.text(max_size=200).map(str.encode) | st.sampled_from([b"", b"x" * 126, b"y" * 66_000])
@@ -138,7 +145,7 @@ _frames = st.one_of(
     st.binary(max_size=60).map(lambda data: framed(Opcode.PING, data)),
     st.binary(max_size=60).map(lambda data: framed(Opcode.PONG, data)),
     st.lists(st.text(max_size=20), min_size=2, max_size=4).map(
-        lambda parts: b"".join(
+        lambda parts: b"".join(  # Small enough to be shown.
             framed(Opcode.CONT if i else Opcode.TEXT, part.encode(), fin=i == len(parts) - 1)
             + (framed(Opcode.PING, b"between") if i == 0 else b"")
             for i, part in enumerate(parts)
@@ -195,8 +202,11 @@ def test_what_is_wrong_ends_alike(
     frames: list[bytes], fault: bytes, more: list[bytes], cuts: list[int]
 ) -> None:
     ours, theirs = both(cut(b"".join([*frames, fault, *more]), cuts), None)
-    assert ours.code == theirs.code
-    assert ours.pongs == theirs.pongs
+    assert ours.code is not None
+    if theirs.code is not None:
+        # uvicorn's ends the connection while more is on its way, which may lose what it has said.
+        assert ours.code == theirs.code
+        assert ours.pongs == theirs.pongs
     # The end overtakes what waits in a queue, and here less does.
     fewer, most = sorted((ours.echoes, theirs.echoes), key=len)
     assert most[: len(fewer)] == fewer
