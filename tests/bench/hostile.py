@@ -5,7 +5,7 @@
 The server has a core to itself (cpu 0). Its stores, the honest players and the hostile client share the other
 one (cpu 1), the hostile client at idle priority: it gets all that the others leave and takes nothing from
 them, so that what is measured is what the server does and not how the machine divides itself up. Honest
-players (`tests.bench.load`) make moves at a fixed rate; a move counts from when it was due. The hostile client
+players (`tests.bench.load`) make moves at a fixed rate; a move counts from when it was due. The hostile one
 comes from an address of its own, since limits by address are part of what it is up against. Before each
 kind the honest players are measured alone.
 """
@@ -25,7 +25,7 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import asyncpg
 
@@ -98,7 +98,7 @@ def honest(given: argparse.Namespace, tokens: Path) -> dict[str, Any]:
         *("-n", str(given.players), "--rate", str(given.rate), "--seconds", str(given.seconds)),
         *("--warm", "1", "--token-file", str(tokens)),
     ]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     try:
         return json.loads(done.stdout)
     except ValueError:
@@ -115,7 +115,9 @@ def times(report: dict[str, Any]) -> tuple[float, float, float, int]:
 
 async def lengthen(home: Path, sessions: dict[str, str]) -> None:
     """Give sessions a long past, by their seeds: random moves, straight into the database."""
-    db = await asyncpg.connect(host=str((home / "sockets").resolve()), user="postgres", database="postgres")
+    db: Any = await cast("Any", asyncpg).connect(
+        host=str((home / "sockets").resolve()), user="postgres", database="postgres"
+    )
     try:
         for session, seed in sessions.items():
             play, chance = Play(make_game("klondike", _OPTIONS), shuffle(seed, 1)), random.Random(seed)
@@ -141,7 +143,7 @@ def means(home: Path) -> Means:
     seeds = [f"hostile-{number}" for number in range(_LONG + 1)]
     made: dict[str, str] = {}
     for seed in seeds:
-        params = {"game": "klondike", "options": _OPTIONS, "seed": seed, "public": True}
+        params: dict[str, object] = {"game": "klondike", "options": _OPTIONS, "seed": seed, "public": True}
         made[by_token(token, "session.create", params)["session"]] = seed
     asyncio.run(lengthen(home, made))
     *going, ended = made
