@@ -187,7 +187,7 @@ def both(pieces: list[bytes], echoes: int | None) -> tuple[Said, Said]:
 
 @given(frames=st.lists(_frames, max_size=8), cuts=_cuts)
 @example([framed(Opcode.TEXT, b"\r\n\r\n")], [1, 5, 6, 7])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_what_is_right_is_answered_alike(frames: list[bytes], cuts: list[int]) -> None:
     stream = b"".join(frames)
     data = sum(frame[0] & 15 in {Opcode.TEXT, Opcode.BINARY} for frame in frames)
@@ -197,7 +197,7 @@ def test_what_is_right_is_answered_alike(frames: list[bytes], cuts: list[int]) -
 
 
 @given(frames=st.lists(_frames, max_size=4), fault=_faults, more=st.lists(_frames, max_size=2), cuts=_cuts)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_what_is_wrong_ends_alike(
     frames: list[bytes], fault: bytes, more: list[bytes], cuts: list[int]
 ) -> None:
