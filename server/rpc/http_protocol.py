@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from server.rpc.rounds import rounds_of
+from server.rpc.unsent import unsent
 
 
 class _Refused(Exception):
@@ -111,6 +112,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Go on, since it has read."""
+        self._unread = 0
         self._crowds.unread.discard(self)
         super().resume_writing()
 
@@ -142,12 +144,12 @@ class HttpProtocol(HttpToolsProtocol):
     def _look(self) -> None:
         """Cut off a client that has taken next to nothing since the last look.
 
-        While the application waits for it to read, and after the end, nothing is added to what it has not
-        taken, so that can be compared. In between nothing waits but what is small, or nothing at all.
+        As long as the application waits for it to read, and after the end, nothing is added to what it has
+        not taken, so that can be compared. Otherwise what waits is little.
         """
         self._look_again = self.loop.call_later(self.read_seconds, self._look)
         waits = self.flow.write_paused or self.transport.is_closing()
-        unread = self.transport.get_write_buffer_size() if waits else 0
+        unread = unsent(self.transport) if waits else 0
         if unread and self._unread and unread > self._unread - self.read_bytes:
             self.cut()
         self._unread = unread
