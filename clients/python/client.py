@@ -336,14 +336,13 @@ class Client:
 
             params = {"token": self._token}
             self._identity = await self._connection.call("auth.use", params, read, resend=False, urgent=True)
-        for session in list(self._sessions.values()):
-            try:
-                await session.catch_up(urgent=True)
-            except (Unavailable, RateLimited, InternalError):
-                raise
-            except (ApiError, BadAnswer) as error:
-                # It may be watched no longer, or is gone; the other sessions are none the worse for it.
-                session.end(error)
+        # All at once, or the last one would wait for as many answers as there are sessions.
+        taking_up = [asyncio.create_task(_take_up(session)) for session in self._sessions.values()]
+        try:
+            await asyncio.gather(*taking_up)
+        finally:
+            for task in taking_up:
+                task.cancel()
 
     def _changed_state(self, connected: bool) -> None:
         loop = asyncio.get_running_loop()
@@ -353,3 +352,14 @@ class Client:
     def _ended(self, reason: ClientError | None) -> None:
         for session in list(self._sessions.values()):
             session.end(reason)
+
+
+async def _take_up(session: Session) -> None:
+    """Subscribe to a session again, on a new connection."""
+    try:
+        await session.catch_up(urgent=True)
+    except (Unavailable, RateLimited, InternalError):
+        raise
+    except (ApiError, BadAnswer) as error:
+        # It may be watched no longer, or is gone; the other sessions are none the worse for it.
+        session.end(error)

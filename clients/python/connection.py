@@ -31,6 +31,7 @@ from clients.python.wire import CLOSE_SECONDS, Wire, dial
 T = TypeVar("T")
 
 _MESSAGE_TOO_BIG: Final = 1009
+_RESTART: Final = 1012
 _TRY_AGAIN_LATER: Final = 1013
 
 _CALLS: Final = 64
@@ -227,11 +228,11 @@ class Connection:
         while True:
             if socket is not None:
                 before = self.connected
-                await self._serve(socket)
+                stopping = await self._serve(socket)
                 restored = self.connected > before
                 if restored:
                     lost_at = loop.time()
-                elif not self.connected:
+                elif not self.connected and not stopping:
                     raise ConnectionLost(f"{self._url} breaks off at once: code {socket.close_code}")
                 was_full, full = full, socket.close_code == _TRY_AGAIN_LATER
                 if restored or (full and not was_full):
@@ -254,8 +255,12 @@ class Connection:
             error = ConnectionLost(f"the connection failed: {error!r}")
         self._finish(error or ConnectionLost("the client is closed"), error)
 
-    async def _serve(self, socket: Wire) -> None:
-        """Restore and read a WebSocket until it is broken; raise what makes another one useless."""
+    async def _serve(self, socket: Wire) -> bool:
+        """Restore and read a WebSocket until it is broken; raise what makes another one useless.
+
+        Returns:
+            Whether it has ended because the server stops, so that the next attempt may find its successor.
+        """
         self._socket = socket
         self._useless = None
         restoring = asyncio.create_task(self._restore(socket))
@@ -265,7 +270,7 @@ class Connection:
                 message = read_message(await socket.recv(decode=False))
                 if message.method == "server.closing":
                     # All that this server will answer is answered: what is left goes to its successor.
-                    return
+                    return True
                 if message.method is not None:
                     self._on_notification(message.method, message.params)
                 elif not self._calls.take(message) and (refusal := message.refusal()):
@@ -285,6 +290,7 @@ class Connection:
             await socket.close()
         if self._useless is not None:
             raise self._useless
+        return socket.close_code == _RESTART
 
     async def _restore(self, socket: Wire) -> None:
         """Make a new WebSocket what the last one was: its player, its subscriptions, its calls under way."""

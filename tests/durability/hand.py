@@ -161,6 +161,7 @@ class Hand:
             try:
                 await self._ear.log_in()
             except Lost:
+                await self.back()
                 continue
             self.token = self._ear.token
 
@@ -179,6 +180,7 @@ class Hand:
                 return await self._ear.call(method, **params)
             except Lost:
                 self._tally.resent += 1
+                await self.back()
             except Refused as refused:
                 self._tally.kinds[refused.kind] += 1
                 if refused.kind in allow:
@@ -198,7 +200,7 @@ class Hand:
             try:
                 await self._subscribe(self._ear, session)
             except Lost:
-                continue
+                await self.back()
 
     async def leave(self, session: str) -> int | None:
         """Unsubscribe, and return the last event had."""

@@ -9,6 +9,7 @@ import pytest
 from clients.python import Client, ConnectionLost, Event, Session, Unauthenticated, connect
 from tests.clients.relay import Cut, Message, Relay, Tamper, passes
 from tests.clients.serving import Server
+from tests.waiting import until_true
 
 MOMENT = 20.0
 
@@ -179,6 +180,34 @@ async def test_more_than_a_page_was_missed(relay: Relay, player: Client, arena: 
         async with asyncio.timeout(MOMENT):
             assert (await anext(watch)).seq == 1_101
     assert is_sound(session)
+
+
+async def test_sessions_are_taken_up_again_all_at_once(relay: Relay, player: Client) -> None:
+    """One whose answer does not come keeps no other waiting."""
+    sessions = [await player.create("klondike") for _ in range(3)]
+    asked: set[str] = set()
+
+    def note(message: Message) -> Message:
+        if message["method"] == "session.subscribe":
+            asked.add(message["params"]["session"])
+        return message
+
+    relay.up = note
+    relay.down = once(lambda message: "events" in message.get("result", {}), lambda _: None)
+    relay.break_all()
+    await until_true(lambda: asked == {session.id for session in sessions})
+    relay.down = passes
+    relay.break_all()
+    for session in sessions:
+        assert (await session.move("draw")).seq == 1
+        assert is_sound(session)
+
+
+async def test_a_first_connection_to_a_server_that_stops(relay: Relay, player: Client) -> None:
+    relay.down = once(lambda _: True, cut(1012))
+    async with connect(relay.url, player.token) as client:
+        assert client.player == player.player
+    assert relay.connections == 3
 
 
 async def test_a_server_that_stops_hands_over_to_another(database_url: str, redis_url: str) -> None:
