@@ -41,7 +41,13 @@ class Live:
         return turn
 
     def leave(self) -> None:
-        """Give the turn to the next one who waits."""
+        """Give the turn to the next one who waits, or let all look for the session anew if it is dead.
+
+        They are let go at once, so that they are in their order again before anybody comes who was later.
+        """
+        if self.dead:
+            while self._waiters:
+                self._waiters.popleft().set_result(None)
         if self._waiters:
             self._waiters.popleft().set_result(None)
         else:
