@@ -25,7 +25,7 @@ TRY_AGAIN: Final = 1013
 CLOSE_SECONDS: Final = 5.0
 """How long a client may take to read the close frame before its connection is cut."""
 
-_SERVER_CLOSING: Final = notification("server.closing", {})
+SERVER_CLOSING: Final = notification("server.closing", {})
 
 log: Final[structlog.stdlib.BoundLogger] = structlog.get_logger(__name__)
 
@@ -190,7 +190,7 @@ class Connection:
                     await self._change()
         except TimeoutError:
             log.warning("calls stay unanswered", pending=self.pending)
-        self.send(_SERVER_CLOSING)
+        self.send(SERVER_CLOSING)
         self.close(RESTART, "the server stops")
         await asyncio.wait((self._writer,), timeout=self._close_seconds)
 

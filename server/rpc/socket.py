@@ -9,7 +9,14 @@ from starlette.types import Receive, Scope, Send
 from server.config import Limits
 from server.limits import Meter
 from server.rpc.caller import Authenticate, Caller
-from server.rpc.connection import CLOSE_SECONDS, RESTART, TRY_AGAIN, UNSUPPORTED, Connection
+from server.rpc.connection import (
+    CLOSE_SECONDS,
+    RESTART,
+    SERVER_CLOSING,
+    TRY_AGAIN,
+    UNSUPPORTED,
+    Connection,
+)
 from server.rpc.dispatch import Dispatcher
 from server.rpc.errors import RpcError
 from server.rpc.headers import bearer_token, client_address
@@ -87,6 +94,9 @@ class SocketEndpoint:
             close_seconds=self._close_seconds,
         )
         self.connections.add(connection)
+        if self._draining:
+            # The others were parted with while it was looked up for whom this one acts.
+            connection.spawn(connection.drain(0))
         try:
             await self._read(connection, receive, shortcut)
         finally:
@@ -136,6 +146,8 @@ class SocketEndpoint:
 async def _turn_away(send: Send, code: int, reason: str) -> None:
     """Accept a connection and close it, so that the client learns why."""
     await send({"type": "websocket.accept"})
+    if code == RESTART:
+        await send({"type": "websocket.send", "text": SERVER_CLOSING})
     await send({"type": "websocket.close", "code": code, "reason": reason})
 
 

@@ -270,6 +270,27 @@ def named(session: UUID, message: Mapping[str, object] | None) -> bool:
     return isinstance(data, bytes) and session.bytes in data
 
 
+async def test_a_connection_that_is_made_while_the_server_stops_is_told(
+    database_url: str, redis_url: str
+) -> None:
+    """It is being looked up for whom it acts while all the others are parted with."""
+    async with gated(database_url) as (gate, url), run(url, redis_url) as server, server.guest() as player:
+        gate.shut()
+        late = server.peer(player.token)
+        coming = asyncio.create_task(late.__aenter__())
+        async with asyncio.timeout(30):
+            await gate.holds.wait()
+        await server.arena.drain()
+        assert (await player.notified())["method"] == "server.closing"
+        gate.open()
+        await coming
+        try:
+            assert (await late.notified())["method"] == "server.closing"
+            assert await late.until_closed() == 1012
+        finally:
+            await late.__aexit__(None, None, None)
+
+
 async def connections(look: DriverConnection) -> int:
     """Count the connections to the database but this one."""
     others = "datname = current_database() AND pid != pg_backend_pid()"

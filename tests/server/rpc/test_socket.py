@@ -273,6 +273,7 @@ async def test_a_stopping_server_answers_first(running: Running) -> None:
         # What comes now is dropped: the client will send it to another process.
         await client.send(request("session.move", "dropped", "draw", 1))
         async with opened(running) as late:
+            assert await received(late) == closing
             assert await close_code(late) == 1012
         running.service.moves[0].set_result(Moved(1, []))
         assert (await received(client))["result"]["seq"] == 1
