@@ -1,7 +1,7 @@
 """A drill: a cluster is restarted and broken under load, and no player or onlooker may have to know.
 
     python -m tests.durability.cluster_drill [--seconds 60] [--players 200] [--processes 3]
-        [--valkey-stops 0] [--pause 0.5] [--seed TEXT]
+        [--valkey-stops 0] [--pause 1.0] [--seed TEXT]
 
 It runs several `patience serve` on one PostgreSQL and one Valkey. Every player has two connections on two
 processes and uses either at random, now and then both at once for the same change, or for two of which only
@@ -59,7 +59,7 @@ class Plan:
     players: int = 200
     processes: int = 3
     valkey_stops: int = 0
-    pause: float = 0.5
+    pause: float = 1.0
     """Seconds between two changes of a player, on the average."""
 
 
